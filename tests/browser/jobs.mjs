@@ -26,13 +26,15 @@ async function perform({ script, job }) {
   const browser = await open(job);
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
   const servers = [];
+  let complaints = [];
   let timer;
   const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`there is no answer after ${LONGEST} seconds`)), 1000 * LONGEST);
+    const reason = () => `there is no answer after ${LONGEST} seconds; errors in the page: ${inspect(complaints)}`;
+    timer = setTimeout(() => reject(new Error(reason())), 1000 * LONGEST);
   });
   try {
     const page = await context.newPage();
-    const complaints = complaintsOf(page, absent);
+    complaints = complaintsOf(page, absent);
     /** Gives the address of a server that ends with the job. */
     const serveForJob = async (...input) => {
       const server = await serve(...input);

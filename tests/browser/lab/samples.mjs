@@ -146,6 +146,8 @@ async function staysAfterATap({ state, written }, job, page, serve) {
   const context = await page.context().browser().newContext({ hasTouch: true, viewport: page.viewportSize() });
   try {
     const touched = await context.newPage();
+    const failures = [];
+    touched.on("pageerror", (error) => failures.push(String(error)));
     const { canvas, open, textIn, textOfFocus } = await labIn(touched, job, serve);
     await open(address);
     const tap = ([x, y]) => touched.touchscreen.tap(x, y);
@@ -161,6 +163,7 @@ async function staysAfterATap({ state, written }, job, page, serve) {
       await touched.locator(map).tap({ position: { x: width * 0.3, y: height * down } });
       await touched.locator("#cell", { hasText: /^Samples /, hasNotText: before }).waitFor();
     }
+    assert.deepEqual(failures, []);
   } finally {
     await context.close();
   }

@@ -1,15 +1,46 @@
 // Calls that are taken back, and calls of an object that is disposed.
 // A job: { package, data, device, checkpoint, image }; `data` is the folder of the files it names.
 import assert from "node:assert/strict";
+import { holdEngine } from "../hold-engine.mjs";
 import { listensToRefusals } from "../refusals.mjs";
 
 export default async function (job, page, serve) {
   await listensToRefusals(page);
   await page.goto(await serve({ package: job.package, data: job.data }));
+  await beginsNoneWithoutTheEngine(page, job);
   await leavesTheWorker(page, job);
   await decodesNoFurther(page, job);
   await loadsNoFurther(page, job);
   await endsWithItsObject(page, job);
+}
+
+/** A call that was taken back while WebAssembly was on its way is not begun: it asks for no adapter. */
+async function beginsNoneWithoutTheEngine(page, job) {
+  const release = await holdEngine(page);
+  const message = await page.evaluate(async ({ checkpoint }) => {
+    const { Encoder } = await import("/package/index.js");
+    const bytes = new Uint8Array(await (await fetch(`/data/${checkpoint}`)).arrayBuffer());
+    window.asked = 0;
+    const requestAdapter = async () => (window.asked++, null);
+    Object.defineProperty(navigator, "gpu", { value: { requestAdapter }, configurable: true });
+    window.load = (options) => Encoder.load(bytes, { device: "auto", worker: false, ...options });
+    const controller = new AbortController();
+    const call = messageOf(window.load({ signal: controller.signal }));
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    controller.abort(new Error("taken back"));
+    return call;
+  }, job);
+  await release();
+  const asked = await page.evaluate(async () => {
+    // The engine of the first call has its WebAssembly before that of the next one has.
+    const encoder = await window.load();
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    encoder.dispose();
+    delete navigator.gpu;
+    return window.asked;
+  });
+  assert.equal(message, "taken back");
+  assert.equal(asked, 1, "a call that was taken back is computed");
 }
 
 /** The next call does not wait for a long one that was taken back. */
@@ -93,12 +124,10 @@ async function loadsNoFurther(page, job) {
 
 /** A call that computes in the thread of the page ends with its object, after the step that is being done. */
 async function endsWithItsObject(page, job) {
-  const { message, turns } = await page.evaluate(async ({ device }) => {
+  const { message, before, turns } = await page.evaluate(async ({ device }) => {
     const { Trainer } = await import("/package/index.js");
     const settings = { objective: "nt-xent", iterations: 5000, batch: 8, images: 64, testImages: 16 };
     const trainer = await Trainer.create({ ...settings, device, worker: false });
-    const call = messageOf(trainer.step(5000));
-    await new Promise((resolve) => setTimeout(resolve, 200));
     // After each step the engine takes a turn, for which it makes a channel.
     const { MessageChannel } = window;
     let turns = 0;
@@ -108,12 +137,17 @@ async function endsWithItsObject(page, job) {
         turns++;
       }
     };
+    const call = messageOf(trainer.step(5000));
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    const before = turns;
+    turns = 0;
     trainer.dispose();
     const message = await call;
     await new Promise((resolve) => setTimeout(resolve, 500));
     window.MessageChannel = MessageChannel;
-    return { message, turns };
+    return { message, before, turns };
   }, job);
   assert.match(message, /disposed/);
+  assert.ok(before > 1, "the run does no steps");
   assert.ok(turns <= 1, `a run that was disposed did ${turns} steps more`);
 }

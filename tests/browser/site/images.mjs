@@ -27,6 +27,7 @@ export default async function (job, page, serve) {
   await refusesFiles(page);
   await takesACheckpoint(visit, page, job);
   await loadsNoneThatWasReplaced(visit, page, job);
+  await loadsOnTheDeviceChosenMeanwhile(visit, page, job);
   await replacesEncodersThatAreAsked(visit, page);
   visit.fetches("cpu");
 }
@@ -152,6 +153,45 @@ async function takesACheckpoint({ answers, panel, textOf }, page, { checkpoint, 
 
 /** Another checkpoint takes the place of the first one, which is not loaded again though a device was chosen before that. */
 async function loadsNoneThatWasReplaced({ answers, panel }, page, { checkpoint }) {
+  await countWorkers(page);
+  await page.evaluate(() => {
+    // The device is chosen as soon as the file is.
+    const [file, choice] = ["checkpoint", "choice"].map((id) => document.getElementById(id));
+    file.addEventListener("change", () => choice.dispatchEvent(new Event("change")), { once: true });
+  });
+  const buffer = await readFile(checkpoint);
+  await page.setInputFiles("#checkpoint", { name: "another.safetensors", mimeType: "", buffer });
+  await answers(panel("another"));
+  // The encoders of the first checkpoint and of both shipped ones end, after those in the place of the shipped ones are loaded.
+  await page.waitForFunction(() => window.workers.ended === 3);
+  // Loads are done in turn: once these three are, one that was not wanted has begun too.
+  await page.evaluate(() => document.getElementById("choice").dispatchEvent(new Event("change")));
+  await page.waitForFunction(() => window.workers.ended === 6);
+  assert.equal(await page.evaluate(() => window.workers.begun), 6, "an encoder without a place is loaded");
+  await page.evaluate(() => window.workers.release());
+}
+
+/** A device that is chosen while a checkpoint loads is for this one too, which has no place on the page by then. */
+async function loadsOnTheDeviceChosenMeanwhile({ answers, panel }, page, { checkpoint }) {
+  await countWorkers(page);
+  await page.evaluate(() => {
+    window.workers.onBegin = () => {
+      const choice = document.getElementById("choice");
+      choice.value = "auto";
+      choice.dispatchEvent(new Event("change"));
+    };
+  });
+  const buffer = await readFile(checkpoint);
+  await page.setInputFiles("#checkpoint", { name: "third.safetensors", mimeType: "", buffer });
+  await answers(panel("third"));
+  // Replaced are the encoders of the former checkpoint, of both shipped ones, and the first one of this checkpoint.
+  await page.waitForFunction(() => window.workers.ended === 4, undefined, { timeout: 60_000 });
+  assert.equal(await page.evaluate(() => window.workers.begun), 4);
+  await page.evaluate(() => window.workers.release());
+}
+
+/** Counts the workers that begin and end in `window.workers`, until its `release` is called; the first one calls `onBegin`. */
+async function countWorkers(page) {
   await page.evaluate(() => {
     const { Worker } = window;
     const { terminate } = Worker.prototype;
@@ -159,7 +199,7 @@ async function loadsNoneThatWasReplaced({ answers, panel }, page, { checkpoint }
     window.Worker = class extends Worker {
       constructor(...input) {
         super(...input);
-        window.workers.begun++;
+        if (window.workers.begun++ === 0) window.workers.onBegin?.();
       }
     };
     Worker.prototype.terminate = function () {
@@ -170,17 +210,7 @@ async function loadsNoneThatWasReplaced({ answers, panel }, page, { checkpoint }
       window.Worker = Worker;
       Worker.prototype.terminate = terminate;
     };
-    // The device is chosen as soon as the file is.
-    const [file, choice] = ["checkpoint", "choice"].map((id) => document.getElementById(id));
-    file.addEventListener("change", () => choice.dispatchEvent(new Event("change")), { once: true });
   });
-  const buffer = await readFile(checkpoint);
-  await page.setInputFiles("#checkpoint", { name: "another.safetensors", mimeType: "", buffer });
-  await answers(panel("another"));
-  // The encoders of the first checkpoint and of both shipped ones end, after those in the place of the shipped ones are loaded.
-  await page.waitForFunction(() => window.workers.ended === 3);
-  assert.equal(await page.evaluate(() => window.workers.begun), 3, "an encoder without a place is loaded");
-  await page.evaluate(() => window.workers.release());
 }
 
 /** An encoder may be asked at the moment when another takes its place: then that one is, and nothing has failed. */

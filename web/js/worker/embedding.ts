@@ -13,7 +13,7 @@ export class Embedding implements Movable<Network> {
   readonly info: EncoderInfo;
   readonly onCpu: cpu.Encoder;
   readonly #placement: Placement<Network>;
-  /** The file, for as long as a GPU may need it. */
+  /** The file, until the CPU is chosen for good. */
   #checkpoint: Uint8Array;
 
   constructor(checkpoint: Uint8Array, onDevice: (device: DeviceInfo) => void) {

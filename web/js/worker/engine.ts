@@ -35,6 +35,8 @@ export class Engine implements Handlers {
     isCancelled: () => boolean,
   ): Promise<Methods[M]["output"]> {
     await this.#ready;
+    // The page may have taken the call back while the bundle was on its way.
+    if (isCancelled()) throw new Error("the call was taken back");
     return (this as Handlers)[method](input, isCancelled);
   }
 

@@ -35,7 +35,7 @@ export class Placement<T extends { free(): void }> {
     return this.#onGpu !== undefined;
   }
 
-  /** False once the device is chosen where that is the CPU for good: `putOn` is not called any more. */
+  /** True until the CPU is chosen for good: then `putOn` is not called any more. */
   get mayMove(): boolean {
     return this.#mayMove;
   }

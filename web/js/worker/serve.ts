@@ -16,7 +16,7 @@ export function serve(port: Pick<MessagePort, "postMessage" | "onmessage">): () 
       const output = await engine.call(method, input, () => isOver || cancelled.has(id));
       if (!cancelled.delete(id)) reply({ id, output }, buffersOf(output));
     } catch (error) {
-      if (cancelled.delete(id)) return;
+      if (isOver || cancelled.delete(id)) return;
       const { name, message } = error instanceof Error ? error : new Error(String(error));
       reply({ id, error: { name, message } });
     }

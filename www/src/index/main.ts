@@ -119,12 +119,16 @@ function load(entry: Entry, onLoaded = () => {}): void {
       if (!gallery) say(STARTING);
       gallery ??= await Gallery.draw();
       say(`Loading ${title}…`);
+      const device = choice.value as DeviceChoice;
+      const isNew = !entries.includes(entry);
       const model = await Model.load(entry.origin, gallery, {
-        device: choice.value as DeviceChoice,
+        device,
         onProgress: (loaded, total) => say(loadingOf(title, loaded, total)),
         onDevice: () => onMap === entry && describe(entry),
       });
       onLoaded();
+      // A device that the visitor chose meanwhile was applied only to the encoders that had a place then.
+      if (isNew && choice.value !== device) load(entry);
       entry.model?.encoder.dispose();
       entry.model = model;
       entry.radio.disabled = false;
