@@ -23,11 +23,12 @@ pub use ops::activation::{ActivationGradients, ActivationOps, sigmoid, tanh};
 pub use ops::augmentation::{AugmentationOps, augment};
 pub use ops::convolution::{
     Affine, ChannelStatistics, ConvNormSettings, ConvolutionGradients, ConvolutionOps, Epilogue, Norm,
-    Optional, SavedForBackward, Statistics, Windows, convolve, convolve_normalised, convolve_normalised_by,
+    SavedForBackward, Statistics, Windows, convolve, convolve_normalised, convolve_normalised_by,
     convolve_tanh_pool, max_pool, mean_pool,
 };
 pub use ops::gemm::{GemmOps, gemm};
 pub use ops::normalisation::{NormalisationGradients, NormalisationOps, batch_norm_train};
+pub use ops::optional::Optional;
 pub use ops::pairs::{
     Comparison, EMPTY, LogSumExp, PairOps, PairSums, PairWeights, Pairs, Weight, log_sum_exps,
     own_log_sum_exps, similarities_at_once, tile_rows,

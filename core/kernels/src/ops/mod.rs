@@ -7,6 +7,7 @@ pub(crate) mod augmentation;
 pub(crate) mod convolution;
 pub(crate) mod gemm;
 pub(crate) mod normalisation;
+pub(crate) mod optional;
 pub(crate) mod pairs;
 pub(crate) mod precision;
 pub(crate) mod redundancy;

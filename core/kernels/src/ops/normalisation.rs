@@ -4,6 +4,7 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Dispatch, TensorMetadata, backend_extension};
 use burn::tensor::{Shape, Tensor};
 
+use super::optional::Optional;
 use super::precision::{narrowed, widened};
 use super::shapes::check_channels;
 
@@ -28,29 +29,18 @@ pub trait NormalisationOps: Backend {
         plain_normalise_batch::<Self>(x, gain, shift, epsilon)
     }
 
-    /// As [`Self::normalise_batch`] of rows `[n, channels]`, rectified: 0 in place of negative values.
-    #[fusion(meta = |x, gain, _shift, _epsilon| (x.clone(), gain.clone(), gain.clone()))]
-    fn normalise_rectified(
-        x: FloatTensor<Self>,
-        gain: FloatTensor<Self>,
-        shift: FloatTensor<Self>,
-        epsilon: f64,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        plain_normalise_rectified::<Self>(x, gain, shift, epsilon)
-    }
-
-    /// As [`Self::normalise_batch`] of rows `[n, channels]`, plus an identity of their shape and type, and
-    /// rectified if asked.
+    /// As [`Self::normalise_batch`] of rows `[n, channels]`, plus an identity of their shape and type if there is one,
+    /// and then 0 in place of negative values if `rectified`.
     #[fusion(meta = |x, gain, _shift, _identity, _epsilon, _rectified| (x.clone(), gain.clone(), gain.clone()))]
-    fn normalise_added(
+    fn normalise_with_epilogue(
         x: FloatTensor<Self>,
         gain: FloatTensor<Self>,
         shift: FloatTensor<Self>,
-        identity: FloatTensor<Self>,
+        #[extension_type] identity: Optional<Self>,
         epsilon: f64,
         rectified: bool,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        plain_normalise_added::<Self>(x, [gain, shift], identity, epsilon, rectified)
+        plain_normalise_with_epilogue::<Self>(x, [gain, shift], identity, epsilon, rectified)
     }
 }
 
@@ -78,7 +68,8 @@ pub trait NormalisationGradients: NormalisationOps {
     }
 
     /// As [`Self::normalise_batch_backward`], from the gradient with respect to the output of
-    /// [`NormalisationOps::normalise_rectified`]. Which outputs were above 0 follows from `x`.
+    /// [`NormalisationOps::normalise_with_epilogue`], rectified and without an identity. Which outputs were above 0
+    /// follows from `x`.
     #[fusion(meta = |x, gain, _shift, _mean, _variance, _gradient, _epsilon| (x.clone(), gain.clone(), gain.clone()))]
     fn normalise_rectified_backward(
         x: FloatTensor<Self>,
@@ -121,15 +112,20 @@ pub(crate) fn plain_normalise_batch_backward<B: Backend>(
     (narrowed::<B>(grads.x_grad, dtype), grads.gamma_grad, grads.beta_grad)
 }
 
-/// [`NormalisationOps::normalise_rectified`] in other operations.
-pub(crate) fn plain_normalise_rectified<B: NormalisationOps>(
+/// [`NormalisationOps::normalise_with_epilogue`] in other operations.
+pub(crate) fn plain_normalise_with_epilogue<B: NormalisationOps>(
     x: FloatTensor<B>,
-    gain: FloatTensor<B>,
-    shift: FloatTensor<B>,
+    [gain, shift]: [FloatTensor<B>; 2],
+    identity: Optional<B>,
     epsilon: f64,
+    rectified: bool,
 ) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
     let (y, mean, variance) = B::normalise_batch(x, gain, shift, epsilon);
-    (B::relu(y), mean, variance)
+    let y = match identity {
+        Optional::Just(identity) => B::float_add(y, identity),
+        Optional::Nothing => y,
+    };
+    (if rectified { B::relu(y) } else { y }, mean, variance)
 }
 
 /// [`NormalisationGradients::normalise_rectified_backward`] in other operations.
@@ -144,19 +140,6 @@ pub(crate) fn plain_normalise_rectified_backward<B: NormalisationGradients>(
     let output = plain_normalise_by::<B>(x.clone(), affine, (mean.clone(), variance.clone()), epsilon);
     let gradient = B::relu_backward(B::relu(output), gradient);
     B::normalise_batch_backward(x, gain, mean, variance, gradient, epsilon)
-}
-
-/// [`NormalisationOps::normalise_added`] in other operations.
-pub(crate) fn plain_normalise_added<B: NormalisationOps>(
-    x: FloatTensor<B>,
-    [gain, shift]: [FloatTensor<B>; 2],
-    identity: FloatTensor<B>,
-    epsilon: f64,
-    rectified: bool,
-) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
-    let (y, mean, variance) = B::normalise_batch(x, gain, shift, epsilon);
-    let y = B::float_add(y, identity);
-    (if rectified { B::relu(y) } else { y }, mean, variance)
 }
 
 /// Rows `[n, channels]` normalised by a given mean and variance, in Burn's operations.

@@ -5,9 +5,10 @@ use burn::backend::{Autodiff, AutodiffBackend as _, Backend, TensorMetadata as _
 use super::record::record;
 use crate::ops::convolution::plain::plain_convolve_normalised_by;
 use crate::ops::convolution::{
-    Affine, ChannelStatistics, ConvNormSettings, ConvolutionGradients, ConvolutionOps, Optional,
-    SavedForBackward, Windows,
+    Affine, ChannelStatistics, ConvNormSettings, ConvolutionGradients, ConvolutionOps, SavedForBackward,
+    Windows,
 };
+use crate::ops::optional::Optional;
 
 impl<B: Backend + ConvolutionGradients, C: CheckpointStrategy> ConvolutionOps for Autodiff<B, C> {
     fn convolve(

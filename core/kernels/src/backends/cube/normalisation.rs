@@ -12,9 +12,10 @@ use crate::cube::norm::{
     RowSharesLaunch, UNITS, grad_sums, join_grad_sums, join_moments, moments, normalise, normalise_backward,
 };
 use crate::ops::normalisation::{
-    plain_normalise_added, plain_normalise_batch, plain_normalise_batch_backward, plain_normalise_rectified,
-    plain_normalise_rectified_backward,
+    plain_normalise_batch, plain_normalise_batch_backward, plain_normalise_rectified_backward,
+    plain_normalise_with_epilogue,
 };
+use crate::ops::optional::Optional;
 use crate::{NormalisationGradients, NormalisationOps};
 
 /// Number of cubes that keep a GPU busy: more only add work to combine their results.
@@ -44,30 +45,21 @@ impl NormalisationOps for CubeBackend {
         (from_rows(y, shape), mean, variance)
     }
 
-    fn normalise_rectified(
+    fn normalise_with_epilogue(
         x: FloatTensor<Self>,
         gain: FloatTensor<Self>,
         shift: FloatTensor<Self>,
-        epsilon: f64,
-    ) -> Normalised {
-        if !takes(&x, &[&gain, &shift]) {
-            return plain_normalise_rectified::<Self>(x, gain, shift, epsilon);
-        }
-        forward(into_contiguous(x), [gain, shift], None, epsilon, true)
-    }
-
-    fn normalise_added(
-        x: FloatTensor<Self>,
-        gain: FloatTensor<Self>,
-        shift: FloatTensor<Self>,
-        identity: FloatTensor<Self>,
+        identity: Optional<Self>,
         epsilon: f64,
         rectified: bool,
     ) -> Normalised {
-        if !takes(&x, &[&gain, &shift]) || identity.dtype != x.dtype {
-            return plain_normalise_added::<Self>(x, [gain, shift], identity, epsilon, rectified);
+        let identity = identity.into_option();
+        let is_other_type = |identity: &CubeTensor| identity.dtype != x.dtype;
+        if !takes(&x, &[&gain, &shift]) || identity.as_ref().is_some_and(is_other_type) {
+            let identity = Optional::of(identity);
+            return plain_normalise_with_epilogue::<Self>(x, [gain, shift], identity, epsilon, rectified);
         }
-        let identity = Some(into_contiguous(identity));
+        let identity = identity.map(into_contiguous);
         forward(into_contiguous(x), [gain, shift], identity, epsilon, rectified)
     }
 }

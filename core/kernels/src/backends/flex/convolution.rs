@@ -18,9 +18,10 @@ use crate::ops::convolution::plain::{
     plain_mean_pool_backward, planes,
 };
 use crate::ops::convolution::{
-    Affine, ChannelStatistics, ConvNormSettings, ConvolutionGradients, ConvolutionOps, Optional,
-    SavedForBackward, Windows,
+    Affine, ChannelStatistics, ConvNormSettings, ConvolutionGradients, ConvolutionOps, SavedForBackward,
+    Windows,
 };
+use crate::ops::optional::Optional;
 
 /// The convolution, if the loops of [`crate::cpu`] support it: `f32`, and a square kernel.
 fn geometry(maps: &FlexTensor, weight: &FlexTensor, windows: Windows) -> Option<Geometry> {

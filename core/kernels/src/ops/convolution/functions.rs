@@ -3,7 +3,8 @@
 use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 
-use super::{Affine, ChannelStatistics, ConvNormSettings, ConvolutionOps, Optional, Windows};
+use super::{Affine, ChannelStatistics, ConvNormSettings, ConvolutionOps, Windows};
+use crate::ops::optional::Optional;
 use crate::ops::shapes::{check, check_channels};
 
 /// The affine transform of the normalised channels of a convolution.

@@ -24,6 +24,7 @@ use self::plain::{
     plain_mean_pool_backward,
 };
 use super::normalisation::{NormalisationGradients, NormalisationOps};
+use super::optional::Optional;
 
 /// The windows of a convolution or a pool, the same in both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,28 +44,6 @@ pub struct ConvNormSettings {
     pub epsilon: f64,
     /// True if negative results become 0.
     pub rectified: bool,
-}
-
-/// An optional tensor.
-#[derive(Debug, Clone, ExtensionType)]
-pub enum Optional<B: Backend> {
-    /// None.
-    Nothing,
-    /// One.
-    Just(FloatTensor<B>),
-}
-
-impl<B: Backend> Optional<B> {
-    pub(crate) fn of(tensor: Option<FloatTensor<B>>) -> Self {
-        tensor.map_or(Self::Nothing, Self::Just)
-    }
-
-    pub(crate) fn into_option(self) -> Option<FloatTensor<B>> {
-        match self {
-            Self::Nothing => None,
-            Self::Just(tensor) => Some(tensor),
-        }
-    }
 }
 
 /// Gain and shift of each channel, `[channels]`.

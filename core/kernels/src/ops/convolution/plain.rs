@@ -6,11 +6,12 @@ use burn::tensor::Shape;
 use burn::tensor::ops::ConvOptions;
 
 use super::{
-    Affine, ChannelStatistics, ConvNormSettings, ConvolutionGradients, ConvolutionOps, Optional,
-    SavedForBackward, Windows,
+    Affine, ChannelStatistics, ConvNormSettings, ConvolutionGradients, ConvolutionOps, SavedForBackward,
+    Windows,
 };
 use crate::ops::activation::plain_tanh_backward;
 use crate::ops::normalisation::plain_normalise_by;
+use crate::ops::optional::Optional;
 
 fn options(Windows { stride, padding }: Windows) -> ConvOptions<2> {
     ConvOptions::new([stride; 2], [padding; 2], [1; 2], 1)
@@ -90,13 +91,9 @@ pub(crate) fn plain_convolve_normalised<B: ConvolutionOps>(
     let convolution = B::convolve(maps, weight, Optional::Nothing, windows);
     let shape = convolution.shape();
     let places = rows::<B>(convolution.clone());
-    let (output, mean, variance) = match identity {
-        Optional::Just(identity) => {
-            B::normalise_added(places, gain, shift, rows::<B>(identity), epsilon, rectified)
-        }
-        Optional::Nothing if rectified => B::normalise_rectified(places, gain, shift, epsilon),
-        Optional::Nothing => B::normalise_batch(places, gain, shift, epsilon),
-    };
+    let identity = Optional::of(identity.into_option().map(rows::<B>));
+    let (output, mean, variance) =
+        B::normalise_with_epilogue(places, gain, shift, identity, epsilon, rectified);
     (B::float_reshape(output, shape), convolution, mean, variance)
 }
 
