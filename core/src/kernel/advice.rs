@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::median::median_distance;
+use super::median::{differ_equally, median_distance};
 use super::{COSINE_EPSILON, Factor, Kernel};
 use crate::error::shown;
 use crate::numeric::matrix::Matrix;
@@ -12,6 +12,10 @@ const ALIKE: f64 = 1e-12;
 
 /// The kernel that a warning advises, as documents of `simile loss`, programs of a page and Python write it.
 const BY_MEDIAN: &str = r#"{ "name": "rbf", "sigma": "median" }"#;
+
+/// The remedy where a kernel of any width has one value for all samples that differ.
+const LIKE_SAMPLES: &str =
+    "those that differ are equally far apart; take samples that share values, or another condition";
 
 /// Why a condition decides nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +83,8 @@ impl Kernel {
         }
         let (remedy, median) = match self {
             Self::Product { .. } => (remedy, None),
+            // Two samples have a single distance, which says nothing of others.
+            _ if z.rows() > 2 && differ_equally(z) => (LIKE_SAMPLES.to_owned(), None),
             _ => (format!("{remedy} the samples' median distance"), Some(median_distance(z).ok()?)),
         };
         let text = format!(
@@ -162,6 +168,21 @@ mod tests {
         }
         let two_equal = Matrix::from_fn(3, 2, |i, _| (i / 2) as f64);
         assert_eq!(Kernel::ExactMatch.warning(&two_equal), None);
+    }
+
+    /// A kernel with their median distance, which was advised, has the value exp(-1/2) for any two that differ.
+    #[test]
+    fn no_width_is_advised_for_categories_that_no_two_samples_share() {
+        let one_hot = |rows: usize| Matrix::from_fn(rows, rows, |i, j| f64::from(u8::from(i == j)));
+        for kernel in [Kernel::ExactMatch, Kernel::rbf(0.1), Kernel::Laplacian { scale: 0.01 }] {
+            let warned = kernel.warning(&one_hot(3)).unwrap();
+            assert_eq!((warned.degeneracy, warned.median), (Degeneracy::AllApart, None));
+            let warned = warned.to_string();
+            assert!(warned.ends_with("take samples that share values, or another condition"), "{warned}");
+            assert!(!warned.contains("sigma"), "{warned}");
+            let of_two = kernel.warning(&one_hot(2)).unwrap();
+            assert_eq!(of_two.median, Some(2.0_f64.sqrt()), "{of_two}");
+        }
     }
 
     #[test]

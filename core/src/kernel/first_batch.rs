@@ -2,7 +2,7 @@
 
 use super::Kernel;
 use super::advice::Degeneracy;
-use super::median::{MEDIAN_ROWS, median_distance};
+use super::median::{MEDIAN_ROWS, differ_equally, median_distance};
 use crate::numeric::matrix::Matrix;
 
 /// A kernel whose off-diagonal row sums are below this on average separates all samples.
@@ -31,11 +31,17 @@ pub enum Remedy {
     Narrower(f64),
     /// Another condition: most samples have one value of this one.
     OtherCondition,
+    /// Batches with more samples of one value, or a condition whose values more samples share: those that differ are equally far
+    /// apart, so a kernel of any width has the same value for all of them.
+    LikeImages,
 }
 
 impl Kernel {
-    /// The beginning of the warning about a kernel that separates all images.
+    /// The beginning of the warning about a kernel that separates all images, where a wider one would separate fewer.
     pub const ALL_APART: &str = "the kernel tells all images of the first batch apart";
+
+    /// The beginning of the warning about a kernel that separates all images, where no other width helps.
+    pub const EQUALLY_APART: &str = "the images of the first batch that differ are equally far apart";
 
     /// Most samples of a batch to compare for the warning: those that a median distance is taken from.
     pub const MOST_COMPARED: usize = MEDIAN_ROWS;
@@ -58,13 +64,16 @@ impl Kernel {
         };
         let (sum, mean) = self.off_diagonal(z);
         if sum < FEWEST_ALIKE {
+            let (beginning, remedy) = match differ_equally(z) {
+                true => (Self::EQUALLY_APART, Remedy::LikeImages),
+                false => (Self::ALL_APART, Remedy::Wider(median)),
+            };
             let fact = format!(
-                "{} by `{condition}`: among the first {} images, the kernel values of an image with all others sum to \
+                "{beginning} by `{condition}`: among the first {} images, the kernel values of an image with all others sum to \
                  {sum:.2e} on average, so at most its nearest neighbour has any weight",
-                Self::ALL_APART,
                 z.rows()
             );
-            return Some(Undecided { degeneracy: Degeneracy::AllApart, fact, remedy: Remedy::Wider(median) });
+            return Some(Undecided { degeneracy: Degeneracy::AllApart, fact, remedy });
         }
         (mean > MOST_ALIKE).then(|| {
             let fact = format!(
@@ -113,6 +122,21 @@ mod tests {
         assert!(matches!(alike.remedy, Remedy::Narrower(_)));
         assert_eq!(warning(Kernel::MedianRbf), None);
         assert_eq!(Kernel::ExactMatch.warning_of_first_batch("colour", &Matrix::zeros(1, 1)), None);
+    }
+
+    /// A kernel with their median distance has the value exp(-1/2) for any two that differ.
+    #[test]
+    fn no_wider_kernel_is_advised_for_categories() {
+        // Two of 32 samples have one value.
+        let z = Matrix::from_fn(32, 31, |i, j| f64::from(u8::from(i.min(30) == j)));
+        for kernel in [Kernel::ExactMatch, Kernel::rbf(0.1)] {
+            let apart = kernel.warning_of_first_batch("patient", &z).unwrap();
+            assert_eq!((apart.degeneracy, apart.remedy), (Degeneracy::AllApart, Remedy::LikeImages));
+            // After a warning that begins so, a report advises a wider kernel.
+            assert!(!apart.fact.starts_with(Kernel::ALL_APART), "{apart:?}");
+            let begin = format!("{} by `patient`: among the first 32 images", Kernel::EQUALLY_APART);
+            assert!(apart.fact.starts_with(&begin), "{apart:?}");
+        }
     }
 
     #[test]

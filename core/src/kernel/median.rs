@@ -9,6 +9,8 @@ use crate::numeric::matrix::Matrix;
 pub(super) const MEDIAN_ROWS: usize = 1000;
 /// The fractional part of the golden ratio, whose multiples fill the unit interval most evenly.
 const GOLDEN_RATIO: f64 = 0.618_033_988_749_894_9;
+/// Distances that differ by less than this share of the larger one are the same but for their rounding.
+const ROUNDING: f64 = 1e-9;
 
 /// The rows whose distances give the median: all of `rows`, or one of each of 1,000 equal parts, at a place in it that multiples of
 /// the golden ratio spread evenly. If every n-th row were taken, and rows alternated between two groups, all could be of one group.
@@ -30,11 +32,7 @@ pub(super) fn median_rows(rows: usize) -> Vec<usize> {
 /// # Errors
 /// [`Error::Degenerate`] if fewer than two rows differ.
 pub fn median_distance(z: &Matrix) -> Result<f64> {
-    let rows: Vec<&[f64]> = median_rows(z.rows()).into_iter().map(|row| z.row(row)).collect();
-    let mut distances: Vec<f64> = (rows.iter().enumerate())
-        .flat_map(|(i, a)| rows[..i].iter().map(move |b| squared_distance(a, b)))
-        .filter(|&d| d > 0.0)
-        .collect();
+    let mut distances = squared_distances(z);
     if distances.is_empty() {
         return Err(Error::Degenerate {
             reason: "all conditioning values are equal, so there is no median distance".into(),
@@ -44,6 +42,23 @@ pub fn median_distance(z: &Matrix) -> Result<f64> {
     let middle = distances.len() / 2;
     let (_, median, _) = distances.select_nth_unstable_by(middle, f64::total_cmp);
     Ok(median.sqrt())
+}
+
+/// True if all pairs of rows that differ have the same distance, as one-hot rows do: a kernel of the distance has one value for all of
+/// them, whatever its bandwidth. Of more than 1,000 rows, 1,000 are compared.
+pub(super) fn differ_equally(z: &Matrix) -> bool {
+    let distances = squared_distances(z).into_iter().map(f64::sqrt);
+    let (low, high) = distances.fold((f64::INFINITY, 0.0_f64), |(low, high), d| (low.min(d), high.max(d)));
+    high - low <= ROUNDING * high
+}
+
+/// The squared distances of the rows that give the median, without those of equal rows.
+fn squared_distances(z: &Matrix) -> Vec<f64> {
+    let rows: Vec<&[f64]> = median_rows(z.rows()).into_iter().map(|row| z.row(row)).collect();
+    (rows.iter().enumerate())
+        .flat_map(|(i, a)| rows[..i].iter().map(move |b| squared_distance(a, b)))
+        .filter(|&d| d > 0.0)
+        .collect()
 }
 
 #[cfg(test)]
@@ -60,6 +75,12 @@ mod tests {
         assert!(rows.is_sorted_by(|a, b| a < b) && *rows.last().unwrap() < 4096);
         let odd = rows.iter().filter(|row| *row % 2 == 1).count();
         assert!((450..550).contains(&odd), "{odd}");
+    }
+
+    #[test]
+    fn one_hot_rows_differ_equally_and_numbers_do_not() {
+        assert!(differ_equally(&Matrix::from_fn(5, 4, |i, j| f64::from(u8::from(i % 4 == j)))));
+        assert!(!differ_equally(&Matrix::from_fn(3, 1, |i, _| i as f64)));
     }
 
     /* Equivalent Python: `median_rows` of loss/cclk/condition_weights.py */

@@ -75,7 +75,8 @@ pub struct Evaluation {
     /// Gradients by the name of the input, in its shape, with respect to the input as given: to embeddings before they are
     /// normalised, unless the batch marks them as unit rows ([`Batch::with_unit_rows`]).
     pub gradients: BTreeMap<String, Tensor<2>>,
-    /// Parts of the loss, weights and other intermediate results, by name.
+    /// Parts of the loss, weights and other intermediate results, by name. Those that cost work of their own are there only if [details
+    /// are requested](Batch::with_details).
     pub aux: BTreeMap<String, Aux>,
 }
 
@@ -107,14 +108,17 @@ impl Evaluation {
         self
     }
 
-    /// Adds the two parts of the loss, if details are requested: `positive`, the contribution of the similarities
-    /// of the positive pairs, and `negative`, the rest.
+    /// Adds intermediate results that cost work of their own, if details are requested. A training step reads none of them.
+    ///
+    /// # Errors
+    /// Those of `add`.
+    pub(crate) fn with_details(self, batch: &Batch, add: impl FnOnce(Self) -> Result<Self>) -> Result<Self> {
+        if batch.is_detailed() { add(self) } else { Ok(self) }
+    }
+
+    /// Adds the two parts of the loss: `positive`, the contribution of the similarities of the positive pairs, and `negative`, the rest.
     #[must_use]
-    pub(crate) fn with_parts(self, batch: &Batch, positive: impl FnOnce() -> Tensor<1>) -> Self {
-        if !batch.is_detailed() {
-            return self;
-        }
-        let positive = positive();
+    pub(crate) fn with_parts(self, positive: Tensor<1>) -> Self {
         let negative = self.loss.clone() - positive.clone();
         self.with_aux("positive", Aux::Scalar(positive)).with_aux("negative", Aux::Scalar(negative))
     }
@@ -198,4 +202,60 @@ pub fn differentiate<const N: usize>(
         gradient.unwrap_or_else(|| leaf.zeros_like().inner())
     });
     (value.inner(), collected)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::loss::build;
+    use crate::loss::finite_difference::{random, read};
+
+    /// Training steps computed many of them, and nothing read them.
+    #[test]
+    fn details_are_computed_on_request_and_change_no_bit() {
+        let batch = Batch::views(random(6, 4, 1), random(6, 4, 2))
+            .with_indices("labels", vec![0, 0, 1, 1, 2, 0])
+            .with_indices("bias", vec![0, 1, 0, 1, 0, 0])
+            .with_condition("z", read(random(6, 2, 3)))
+            .with_tensor("logits", random(6, 4, 4))
+            .with_indices("ce_labels", vec![3, 0, 1, 2, 0, 1])
+            .with_tensor("bias_features", random(6, 2, 5))
+            .with_tensor("features", random(6, 3, 6))
+            .with_tensor("fc_weight", random(4, 3, 7));
+        for (name, detail) in [
+            ("biascon", "loss_if_eps_were_zero"),
+            ("contex", "L_b_as_ntxent_mean"),
+            ("contex-p", "a_term_only_scaled_SupConLoss1"),
+            ("dc", "one_way_ab"),
+            ("dcl", "anchors_at_floor"),
+            ("dclw", "one_way_ba"),
+            ("fair-cclk", "positive"),
+            ("gce", "per_sample"),
+            ("hcl", "anchors_at_floor"),
+            ("info-nce", "loss_reverse"),
+            ("kernel-decoupled-uniformity", "loss_t2"),
+            ("max-margin", "loss_without_margin"),
+            ("nt-xent", "negative"),
+            ("rebias-hsic", "biased_estimator"),
+            ("softcon", "total_001ce"),
+            ("supcon", "loss_mean"),
+            ("weaksup-cclk", "positive"),
+            ("weaksup-info-nce", "loss_unscaled"),
+        ] {
+            let objective = build(name, None, json!({})).unwrap();
+            let evaluated = |details| objective.evaluate(&batch.clone().with_details(details)).unwrap();
+            let (plain, detailed) = (evaluated(false), evaluated(true));
+            assert!(plain.aux.is_empty(), "{name}: {:?}", plain.aux.keys());
+            assert!(detailed.aux.contains_key(detail), "{name}: {:?}", detailed.aux.keys());
+            let numbers = |evaluation: Evaluation| {
+                let gradients =
+                    evaluation.gradients.into_iter().map(|(input, gradient)| (input, read(gradient)));
+                (read(evaluation.loss.unsqueeze()), gradients.collect::<Vec<_>>())
+            };
+            assert_eq!(numbers(plain), numbers(detailed), "{name}");
+        }
+    }
 }

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::objective::{Aux, Evaluation, Variant};
 use super::spec::{Parameter, Range};
 use super::views::TwoViews;
+use crate::error::Result;
+use crate::loss::batch::Batch;
 use crate::loss::pairwise::PairwiseResult;
 
 /// The reduction over all anchors.
@@ -70,18 +72,25 @@ impl Scale {
         means.sum() * (-self.ratio() * self.unscaled(anchors))
     }
 
-    /// The evaluation of stacked anchors that are compared with themselves.
-    pub(crate) fn evaluation(&self, views: &TwoViews, result: PairwiseResult) -> Evaluation {
+    /// The evaluation of stacked anchors that are compared with themselves. If details are requested, they are the losses of the
+    /// anchors, their mean and their reduction without the factor, and the factor, `scale`.
+    pub(crate) fn evaluation(
+        &self,
+        views: &TwoViews,
+        batch: &Batch,
+        result: PairwiseResult,
+    ) -> Result<Evaluation> {
         let anchors = 2 * views.size;
         let (mean, unscaled) = (1.0 / anchors as f64, self.unscaled(anchors));
         let per_anchor = result.per_anchor.clone();
-        let sum = per_anchor.clone().sum();
-        views
-            .stacked_loss(result, self.ratio() * unscaled)
-            .with_aux("loss_unscaled", Aux::Scalar(sum.clone() * unscaled))
-            .with_aux("scale", Aux::Number(self.ratio()))
-            .with_aux("loss_mean", Aux::Scalar(sum * mean))
-            .with_aux("per_anchor", Aux::Vector(per_anchor))
+        views.stacked_loss(result, self.ratio() * unscaled).with_details(batch, |evaluation| {
+            let sum = per_anchor.clone().sum();
+            Ok(evaluation
+                .with_aux("loss_unscaled", Aux::Scalar(sum.clone() * unscaled))
+                .with_aux("scale", Aux::Number(self.ratio()))
+                .with_aux("loss_mean", Aux::Scalar(sum * mean))
+                .with_aux("per_anchor", Aux::Vector(per_anchor)))
+        })
     }
 }
 

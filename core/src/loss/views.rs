@@ -87,7 +87,7 @@ impl TwoViews {
     }
 
     /// The mean over the `b` anchors of view a, or with `symmetric` the average of both directions; `evaluate` computes the anchors'
-    /// losses. With details, `loss_reverse` is the direction b to a and `loss_symmetric` the average.
+    /// losses. If details are requested, `loss_reverse` is the direction b to a and `loss_symmetric` the average.
     pub(crate) fn directed(
         &self,
         batch: &Batch,
@@ -97,28 +97,29 @@ impl TwoViews {
         let mean = 1.0 / self.size as f64;
         let forward = evaluate(Direction::AToB)?;
         let loss = forward.per_anchor.clone().sum() * mean;
-        if !symmetric && !batch.is_detailed() {
-            return Ok(self.with_gradients(
-                loss,
-                forward.grad_anchors * mean,
-                forward.grad_candidates * mean,
-            ));
-        }
-        let reverse = evaluate(Direction::BToA)?;
-        let loss_reverse = reverse.per_anchor.sum() * mean;
-        let loss_symmetric = (loss.clone() + loss_reverse.clone()) / 2.0;
-        let evaluation = if symmetric {
+        let average = |loss_reverse: &Tensor<1>| (loss.clone() + loss_reverse.clone()) / 2.0;
+        let (evaluation, reverse) = if symmetric {
+            let reverse = evaluate(Direction::BToA)?;
+            let loss_reverse = reverse.per_anchor.sum() * mean;
             let half = mean / 2.0;
             let grad_a = (forward.grad_anchors + reverse.grad_candidates) * half;
             let grad_b = (forward.grad_candidates + reverse.grad_anchors) * half;
-            self.with_gradients(loss_symmetric.clone(), grad_a, grad_b)
+            (self.with_gradients(average(&loss_reverse), grad_a, grad_b), Some(loss_reverse))
         } else {
-            self.with_gradients(loss, forward.grad_anchors * mean, forward.grad_candidates * mean)
+            let (grad_a, grad_b) = (forward.grad_anchors * mean, forward.grad_candidates * mean);
+            (self.with_gradients(loss.clone(), grad_a, grad_b), None)
         };
-        Ok(evaluation
-            .with_aux("per_anchor", Aux::Vector(forward.per_anchor))
-            .with_aux("loss_reverse", Aux::Scalar(loss_reverse))
-            .with_aux("loss_symmetric", Aux::Scalar(loss_symmetric)))
+        evaluation.with_details(batch, |evaluation| {
+            let loss_reverse = match reverse {
+                Some(loss) => loss,
+                None => evaluate(Direction::BToA)?.per_anchor.sum() * mean,
+            };
+            let loss_symmetric = average(&loss_reverse);
+            Ok(evaluation
+                .with_aux("per_anchor", Aux::Vector(forward.per_anchor))
+                .with_aux("loss_reverse", Aux::Scalar(loss_reverse))
+                .with_aux("loss_symmetric", Aux::Scalar(loss_symmetric)))
+        })
     }
 
     /// The contribution of each row's own pair to the mean loss, `-1/b sum_i cos(a_i, b_i) / temperature`.

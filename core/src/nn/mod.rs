@@ -32,3 +32,11 @@ pub use self::model_config::ModelConfig;
 pub(crate) use self::norm_steps::{Flow, Moments, PendingNorm, Segment, Step};
 pub use self::operations::Operation;
 pub use self::work::Work;
+
+/// Numbers from -1 to 1 of a multiplicative hash, as in `tests/vectors/resnet.py` and `vit.py`.
+#[cfg(test)]
+fn noise(count: usize, seed: u32) -> Vec<f64> {
+    let hashed = |i: u32| (i + 1).wrapping_mul(2_654_435_761).wrapping_add(seed.wrapping_mul(40_503));
+    let mixed = |h: u32| (h ^ (h >> 15)).wrapping_mul(2_246_822_519);
+    (0..count as u32).map(|i| f64::from(mixed(hashed(i))) / f64::from(1_u32 << 31) - 1.0).collect()
+}

@@ -128,7 +128,7 @@ impl VaeDecoder {
     }
 
     /// The numbers that a training step keeps of one image with `channels` channels and `side` pixels a side.
-    pub(crate) fn activations(channels: usize, side: usize) -> Activations {
+    pub fn activations(channels: usize, side: usize) -> Activations {
         // The input of the first rectifier; its result is only doubled.
         let start = (last_side(side), Activations::default().and(1, flattened(side)));
         let (last, activations) = WIDTHS.windows(2).rev().fold(start, |(side, activations), pair| {

@@ -34,17 +34,17 @@ pub use self::loss_request::{LossAndGradients, LossRequest};
 pub use self::outcome::Outcome;
 pub use self::warnings::Warning;
 
-/// The names that a request may have as its `objective`.
-pub fn names() -> impl Iterator<Item = &'static str> {
-    loss::names().chain(kinds::names())
-}
-
 /// The fields of a request.
 const FIELDS: [&str; 4] = ["objective", "variant", "params", "inputs"];
 
 /// True for a name that differs by one or two letters from that of a field.
 fn is_misspelt(name: &str) -> bool {
-    !FIELDS.contains(&name) && FIELDS.iter().any(|field| strsim::damerau_levenshtein(name, field) <= 2)
+    !FIELDS.contains(&name) && FIELDS.iter().any(|field| is_near(name, field))
+}
+
+/// True for names that differ by at most two letters.
+fn is_near(one: &str, other: &str) -> bool {
+    strsim::damerau_levenshtein(one, other) <= 2
 }
 
 /// The input that says that embeddings are unit rows.
@@ -117,7 +117,10 @@ impl Request {
             None if loss::names().any(|name| name == self.objective) => {
                 self.evaluate(device, dtype, tile)?.read().await
             }
-            None => Err(Error::unknown("objective", &self.objective, names())),
+            None => {
+                let known = loss::names().chain(kinds::names_near(&self.objective));
+                Err(Error::unknown("objective", &self.objective, known))
+            }
         }
     }
 
@@ -190,6 +193,16 @@ mod tests {
                 .to_string()
                 .contains("lff-weights")
         );
+        let error = run(r#"{"objective": "fair-clk", "inputs": {}}"#).unwrap_err();
+        let Error::Unknown { known, .. } = &error else { unreachable!("{error}") };
+        assert_eq!(known.first().map(String::as_str), Some("fair-cclk"));
+        // `lars-cclk` and `metrics`, which are no objectives, were among the nearest.
+        let is_objective = |name: &String| loss::names().any(|objective| objective == name);
+        assert!(known[..known.len() - 1].iter().all(is_objective), "{error}");
+        assert_eq!(known.last(), Some(&format!("and {} others", loss::names().count() + 1 - known.len())));
+        let error = run(r#"{"objective": "lars", "inputs": {}}"#).unwrap_err();
+        let Error::Unknown { known, .. } = &error else { unreachable!("{error}") };
+        assert_eq!(known[..2], ["lars-cclk", "lars-simclr"], "{error}");
     }
 
     #[test]

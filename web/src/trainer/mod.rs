@@ -303,15 +303,20 @@ mod tests {
 
     #[test]
     fn a_run_whose_kernel_tells_all_images_apart_or_ignores_a_parameter_says_so() {
-        let warned = |objective: Value| {
+        let warned_in = |objective: Value, batch: usize| {
             let settings = json!({
-                "objective": objective, "seed": 1, "batch": 16, "iterations": 3, "learningRate": 4e-3,
+                "objective": objective, "seed": 1, "batch": batch, "iterations": 3, "learningRate": 4e-3,
                 "images": 40, "testImages": 30,
             });
             let trainer = Trainer::new(&settings.to_string(), &Device::cpu()).unwrap();
             (trainer.warning_kinds(), trainer.warnings().concat())
         };
-        let (kinds, exact) = warned(json!({ "name": "fair-cclk", "kernel": { "name": "exact-match" } }));
+        let warned = |objective: Value| warned_in(objective, 16);
+        let by_exact_match = json!({ "name": "fair-cclk", "kernel": { "name": "exact-match" } });
+        let (kinds, of_two) = warned_in(by_exact_match.clone(), 2);
+        assert_eq!(kinds, ["all-apart"]);
+        assert!(of_two.contains("take larger batches") && !of_two.contains("median"), "{of_two}");
+        let (kinds, exact) = warned(by_exact_match);
         assert_eq!(kinds, ["all-apart"]);
         assert!(exact.contains("apart by `colour`"), "{exact}");
         assert!(exact.contains("such as `kernel: { name: \"rbf\", sigma: \"median\" }`"), "{exact}");

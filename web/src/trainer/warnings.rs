@@ -32,6 +32,12 @@ fn with_remedy(Undecided { degeneracy, fact, remedy }: Undecided) -> Warning {
         Remedy::OtherCondition => {
             format!("{fact}; take images of several colours, or an objective without a condition")
         }
+        Remedy::LikeImages => {
+            format!(
+                "{fact}; a wider kernel would make them all equally alike: take larger batches, in which some images have \
+                 like colours, or an objective without a condition"
+            )
+        }
     };
     Warning { degeneracy: Some(degeneracy), text }
 }

@@ -126,7 +126,7 @@ mod tests {
     use super::super::WeightProduct;
     use super::super::dense::solve_dense;
     use super::super::isolated::largest_difference_of_shares;
-    use super::super::testing::{BRIGHT, weights_of};
+    use super::super::testing::{BRIGHT, polynomial, weights_of};
     use super::super::weights::DENSE_ROWS;
     use super::*;
     use crate::kernel::Factor;
@@ -134,7 +134,7 @@ mod tests {
     const RIDGE: f64 = 0.01;
 
     fn cubic(offset: f64) -> Kernel {
-        Kernel::Polynomial { gamma: 1.0, offset, degree: 3, scale: 1.0 }
+        polynomial(offset, 3)
     }
 
     /// Colours from 0 to 252, without order.

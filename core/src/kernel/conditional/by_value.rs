@@ -130,15 +130,11 @@ mod tests {
 
     use super::super::WeightProduct;
     use super::super::dense::solve_dense;
-    use super::super::testing::weights_of;
+    use super::super::testing::{largest_difference, polynomial, weights_of};
     use super::*;
     use crate::kernel::Factor;
 
     const RIDGE: f64 = 0.01;
-
-    fn polynomial(offset: f64, degree: u32) -> Kernel {
-        Kernel::Polynomial { gamma: 1.0, offset, degree, scale: 1.0 }
-    }
 
     /// The product of a kernel on three columns and an exact match on the fourth.
     fn product(kernel: Kernel) -> Kernel {
@@ -156,10 +152,6 @@ mod tests {
 
     fn trace(w: &Matrix) -> f64 {
         (0..w.rows()).map(|i| w[(i, i)]).sum()
-    }
-
-    fn largest_difference(a: &Matrix, b: &Matrix) -> f64 {
-        a.data().iter().zip(b.data()).fold(0.0, |most, (x, y)| most.max((x - y).abs()))
     }
 
     /// The traces were computed with 60 digits. From the Gram matrix those of degree 2 are off by 1e-3, and degree 3 is refused.

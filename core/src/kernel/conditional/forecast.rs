@@ -88,6 +88,7 @@ mod tests {
     use burn::tensor::{DType, Device};
 
     use super::super::device::DeviceStorage;
+    use super::super::testing::polynomial;
     use super::super::weights::{ConditionWeights, Storage};
     use super::*;
     use crate::numeric::matrix::Matrix;
@@ -95,10 +96,6 @@ mod tests {
     const SAMPLES: usize = SMALL + 26;
     /// No value of a kernel below is 1 more than it, with which a system is singular.
     const RIDGE: f64 = 0.3003;
-
-    fn polynomial(offset: f64, degree: u32) -> Kernel {
-        Kernel::Polynomial { gamma: 1.0, offset, degree, scale: 1.0 }
-    }
 
     /// The product of a kernel on all columns but the last, and an exact match on that.
     fn by_value(kernel: Kernel, columns: usize) -> Kernel {

@@ -6,7 +6,7 @@ use simile_kernels::{Comparison, LogSumExp, Weight, own_log_sum_exps};
 
 use super::dense::solve_dense;
 use super::system::{SMALL, to_faer};
-use super::testing::weights_of;
+use super::testing::{largest_difference, polynomial, weights_of};
 use super::weights::{DENSE_ROWS, Storage};
 use super::{ConditionWeights, DeviceWeights, GramDiagonal, WeightProduct, WeightScheme};
 use crate::kernel::{Approximation, Kernel};
@@ -26,14 +26,9 @@ fn kernels() -> Vec<Kernel> {
         Kernel::Linear { scale: 1.0 },
         Kernel::Cosine,
         Kernel::Polynomial { gamma: 1.0, offset: 0.0, degree: 3, scale: 2.0 },
-        Kernel::Polynomial { gamma: 1.0, offset: 1.0, degree: 2, scale: 1.0 },
+        polynomial(1.0, 2),
         Kernel::ExactMatch,
     ]
-}
-
-fn largest_difference(a: &Matrix, b: &Matrix) -> f64 {
-    assert_eq!((a.rows(), a.columns()), (b.rows(), b.columns()));
-    a.data().iter().zip(b.data()).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max)
 }
 
 /// `(K + ridge I) W`, which is `K` if `W` solves its equation.
@@ -120,8 +115,7 @@ fn badly_scaled_features_stay_a_projection() {
     let colours = |i: usize, j: usize| ((i * i * (31 + 17 * j * j) + (7 + j) * i) % 1009) as f64 / 4.0;
     for (samples, offset, features) in [(200, 0.0, 10.0), (200, 1.0, 20.0), (SMALL + 76, 1.0, 20.0)] {
         let colours = Matrix::from_fn(samples, 3, colours);
-        let cubic = Kernel::Polynomial { gamma: 1.0, offset, degree: 3, scale: 1.0 };
-        let w = weights_of(&cubic, &colours, 0.01).unwrap().to_matrix();
+        let w = weights_of(&polynomial(offset, 3), &colours, 0.01).unwrap().to_matrix();
         let trace: f64 = (0..samples).map(|i| w[(i, i)]).sum();
         assert!((trace - features).abs() < 1e-2, "{features} features, trace {trace}");
         assert!(w.data().iter().all(|v| v.abs() <= 1.0 + 1e-9));

@@ -31,8 +31,8 @@ impl WeightScheme {
     }
 
     /// The weights of the rows of `z` among themselves, `[b, b]`, with `ridge` added to the Gram matrix's diagonal.
-    /// `clip_threshold` applies to [`Released`](Self::Released), which sets smaller weights to 0 (released:
-    /// `1e-6`). A row of [`Normalised`](Self::Normalised) without positive weights is 0.
+    /// `clip_threshold` applies to [`Released`](Self::Released), which sets smaller weights to 0 and keeps one that equals it
+    /// (released: `1e-6`). A row of [`Normalised`](Self::Normalised) without positive weights is 0.
     ///
     /// # Errors
     /// As [`ConditionWeights::solve`].

@@ -6,7 +6,7 @@
 //! normalised  L = 1/(2b) sum_i [ log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij')/2 ) - s_ii' ]
 //! W = (K + lambda I)^-1 K,   s_ij = cos(x_i, x_j) / temperature
 //! paper       w_ij = W_ij
-//! released    w_ij = W_ij if W_ij > clip_threshold, else 0; the diagonal of K is set to 1
+//! released    w_ij = 0 if W_ij < clip_threshold, else W_ij; the diagonal of K is set to 1
 //! normalised  w_ij = max(W_ij, 0) / sum_{k != i} max(W_ik, 0)
 //! ```
 //!
@@ -36,7 +36,7 @@ use super::super::views::TwoViews;
 use super::super::{ConditionedByKernel, Evaluation, Objective};
 use super::settings::{CclkSettings, PARAMETERS, VARIANTS};
 use super::signed::{FLOOR, SignedEstimate, signed_sums, with_kceo_diagonal};
-use super::sums::{TotalWeight, other_samples_above, released_clamp};
+use super::sums::{TotalWeight, other_samples_above, other_samples_from, released_clamp};
 use super::weights_of_views::WeightsOfViews;
 use crate::error::Result;
 use crate::kernel::conditional::WeightScheme;
@@ -50,7 +50,7 @@ const FORMULA: &str = "paper       L = 1/b sum_i [ repel{log( exp s_ii + (b-1) s
     normalised  L = 1/(2b) sum_i [ repel{log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij')/2 )} - attract{s_ii'} ]\n\
     W = (K + lambda I)^-1 K\n\
     paper       w_ij = W_ij\n\
-    released    w_ij = W_ij if W_ij > clip_threshold, else 0\n\
+    released    w_ij = 0 if W_ij < clip_threshold, else W_ij\n\
     normalised  w_ij = max(W_ij, 0) / sum_{k != i} max(W_ik, 0)";
 
 /// Fair-CCLK; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `z`, `[b, e]`; `z_a`, `z_b`, `[b, e]`,
@@ -166,8 +166,9 @@ fn conditional_negatives(
         WeightScheme::Released => as_released(settings, views, batch, weights),
         WeightScheme::Normalised => normalised(settings, views, batch, weights),
     };
-    let evaluation = evaluation?.with_accuracy(weights.accuracy);
-    Ok(evaluation.with_parts(batch, || views.own_pairs(settings.temperature)))
+    evaluation?
+        .with_accuracy(weights.accuracy)
+        .with_details(batch, |evaluation| Ok(evaluation.with_parts(views.own_pairs(settings.temperature))))
 }
 
 fn as_printed(
@@ -207,7 +208,8 @@ fn as_released(
     let b = views.size;
     let mut pairs = weights.compare_stacked(views, batch, settings.temperature)?;
     let own = pairs.add_mean(Positives::Partner(other_view(b)));
-    let negatives = pairs.add_log_sum_exp(other_samples_above(b, settings.clip_threshold));
+    let dtype = views.a.rows().dtype();
+    let negatives = pairs.add_log_sum_exp(other_samples_from(b, settings.clip_threshold, dtype));
     let result = pairs.evaluate(|reductions| {
         let own = reductions.mean(own);
         let sum = log_denominator(own.clone(), reductions.log_sum_exp(negatives), (b - 1) as f64);

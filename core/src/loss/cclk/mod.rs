@@ -15,7 +15,7 @@
 //! | variant | pairs | weights | anchors |
 //! |---|---|---|---|
 //! | `paper` | across views | unchanged, own pair and negative weights included | b, direction a to b |
-//! | `released` | across and within views, added | diagonal of K set to 1, own pair 0, weights up to 1e-6 set to 0, not renormalised; sums clamped into `[1e-7, 1e20]` | 2b, mean of both directions |
+//! | `released` | across and within views, added | diagonal of K set to 1, own pair 0, weights below 1e-6 set to 0, not renormalised; sums clamped into `[1e-7, 1e20]` | 2b, mean of both directions |
 //! | `normalised` (ours) | across and within views, averaged | non-negative, rows of sum 1 | 2b, mean of both directions |
 //!
 //! The default is `normalised`. As printed, a finite batch gives weights of either sign, so the argument of a

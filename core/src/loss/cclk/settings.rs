@@ -21,7 +21,7 @@ pub(super) const VARIANTS: &[Form] = &[
     Form::new("paper", "weights as they come, across views").directed(),
     Form::new(
         "released",
-        "diagonal of K set to 1; own pair and weights up to `clip_threshold` set to 0, not renormalised; \
+        "diagonal of K set to 1; own pair and weights below `clip_threshold` set to 0, not renormalised; \
          sums in the logarithms clamped into [1e-7, 1e20]",
     ),
 ];
@@ -38,14 +38,9 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     ),
     Parameter::structured("approximation", "null", "a Gram matrix of low rank, with its stated error")
         .null_by_default("none"),
-    Parameter::number(
-        "clip_threshold",
-        Range::Within(0.0, 1.0),
-        1e-6,
-        "weights of at most this are set to 0, in the authors' code only weights below it",
-    )
-    .between(1e-9, 1.0)
-    .only_in("released"),
+    Parameter::number("clip_threshold", Range::Within(0.0, 1.0), 1e-6, "weights below this are set to 0")
+        .between(1e-9, 1.0)
+        .only_in("released"),
     Parameter::flag("symmetric", false, "averages the directions a to b and b to a, as printed")
         .only_in("paper"),
 ];
@@ -66,7 +61,7 @@ pub struct CclkSettings {
     /// does for batches of more than 1024 samples, which are solved in [mixed precision](crate::kernel::conditional).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approximation: Option<Approximation>,
-    /// Weights of at most this, 0 to 1, are set to 0, in the authors' code only weights below it (variant `released` only).
+    /// Weights below this, 0 to 1, are set to 0 (variant `released` only).
     pub clip_threshold: f64,
     /// Averages the directions a to b and b to a (variant `paper` only; the others always average).
     pub symmetric: bool,

@@ -93,9 +93,6 @@ pub(super) fn with_kceo_diagonal(
     weights: &WeightsOfViews,
     margin: impl Fn(&SignedEstimate) -> Tensor<1>,
 ) -> Result<Evaluation> {
-    if !batch.is_detailed() {
-        return Ok(evaluation);
-    }
     let per_anchor = |direction, value: &dyn Fn(&SignedEstimate) -> Tensor<1>| -> Result<Tensor<1>> {
         let weights = weights.of(direction);
         let diagonal = weights.diagonal();
@@ -103,24 +100,27 @@ pub(super) fn with_kceo_diagonal(
         let values = |reductions: &Reductions| value(&SignedEstimate::of(reductions, terms, &diagonal));
         Ok(pairs.evaluate(values)?.per_anchor)
     };
-    let estimate = per_anchor(Direction::AToB, &|estimate| estimate.relative_to(&estimate.own.zeros_like()))?;
-    let clamped = |direction| -> Result<Tensor<1>> {
-        Ok(per_anchor(direction, &margin)?.lower_equal_elem(0.0).float().sum())
-    };
-    let clamped = match settings.symmetric {
-        true => clamped(Direction::AToB)? + clamped(Direction::BToA)?,
-        false => clamped(Direction::AToB)?,
-    };
-    let weights_a = weights.of(Direction::AToB);
-    let diagonal = weights_a.diagonal();
-    let identity = Tensor::<2>::eye(views.size, &diagonal.device()).cast(diagonal.dtype());
-    let evaluation = evaluation
-        .with_aux("W", Aux::Tensor(weights_a.apply(identity)))
-        .with_aux("anchors_clamped", Aux::Scalar(clamped));
-    // At low temperatures the exponentials of the estimate overflow; the loss uses their logarithms.
-    let largest = if diagonal.dtype() == DType::F64 { 700.0 } else { 80.0 };
-    Ok(match settings.temperature.recip() <= largest {
-        true => evaluation.with_aux("kceo_diag", Aux::Vector(estimate)),
-        false => evaluation,
+    evaluation.with_details(batch, |evaluation| {
+        let estimate =
+            per_anchor(Direction::AToB, &|estimate| estimate.relative_to(&estimate.own.zeros_like()))?;
+        let clamped = |direction| -> Result<Tensor<1>> {
+            Ok(per_anchor(direction, &margin)?.lower_equal_elem(0.0).float().sum())
+        };
+        let clamped = match settings.symmetric {
+            true => clamped(Direction::AToB)? + clamped(Direction::BToA)?,
+            false => clamped(Direction::AToB)?,
+        };
+        let weights_a = weights.of(Direction::AToB);
+        let diagonal = weights_a.diagonal();
+        let identity = Tensor::<2>::eye(views.size, &diagonal.device()).cast(diagonal.dtype());
+        let evaluation = evaluation
+            .with_aux("W", Aux::Tensor(weights_a.apply(identity)))
+            .with_aux("anchors_clamped", Aux::Scalar(clamped));
+        // At low temperatures the exponentials of the estimate overflow; the loss uses their logarithms.
+        let largest = if diagonal.dtype() == DType::F64 { 700.0 } else { 80.0 };
+        Ok(match settings.temperature.recip() <= largest {
+            true => evaluation.with_aux("kceo_diag", Aux::Vector(estimate)),
+            false => evaluation,
+        })
     })
 }

@@ -1,12 +1,23 @@
 //! The sums of weighted exponentials that the forms share, as logarithms.
 
-use burn::tensor::{Bool, Tensor};
+use burn::tensor::{Bool, DType, Tensor};
 
 use crate::loss::pairwise::{EMPTY, LogSumExp, Weight};
 
 /// The log-sum-exp over the other samples, `b` of each view, with their weights above a threshold.
 pub(super) fn other_samples_above(b: usize, threshold: f64) -> LogSumExp {
     LogSumExp::other_samples(b).weighted(Weight::Above(threshold))
+}
+
+/// The log-sum-exp over the other samples with their weights of at least a threshold: released code clips those below it. The weights
+/// are of type `dtype`, to which the threshold is rounded.
+pub(super) fn other_samples_from(b: usize, threshold: f64, dtype: DType) -> LogSumExp {
+    // The largest number that is clipped. A weight of 0 adds nothing to the sum, whatever the threshold.
+    let clipped = match dtype {
+        DType::F64 => threshold.next_down(),
+        _ => f64::from((threshold as f32).next_down()),
+    };
+    other_samples_above(b, clipped.max(0.0))
 }
 
 /// The logarithm of the sum of the weights of [`other_samples_above`] with threshold 0, over the samples of one view: the sum

@@ -6,6 +6,8 @@ use super::super::batch::Batch;
 use super::super::finite_difference::{random, read, value};
 use super::super::{Aux, Evaluation, Objective, build};
 use super::TrainableFairCclk;
+use crate::kernel::Kernel;
+use crate::kernel::conditional::WeightScheme;
 use crate::numeric::matrix::Matrix;
 
 /// An objective of this family with an RBF kernel, and an approximation if a rank is given.
@@ -98,6 +100,36 @@ fn released_sums_outside_of_their_bounds_are_clamped() {
         assert_near(&of(1.0, 0.02), high - 50.0);
     }
     assert_near(&of_two_alone("weaksup-cclk", "released", rbf, [0.0, 100.0], [1.0, 0.02]), high - low);
+}
+
+/// Released code clips the weights below the threshold. The table of weights kept a weight that equals it, and the loss left it out.
+#[test]
+fn a_released_weight_of_exactly_the_threshold_counts() {
+    let z = Matrix::column(&[0.0, 0.5]);
+    let kernel = serde_json::json!({ "name": "rbf", "sigma": 1 });
+    let parsed: Kernel = serde_json::from_value(kernel.clone()).unwrap();
+    let weights = |threshold| WeightScheme::Released.weights(&parsed, &z, 0.1, threshold).unwrap();
+    let all = weights(0.0);
+    // The two may differ by rounding.
+    let pair = [all[(0, 1)], all[(1, 0)]];
+    let (lowest, above) = (pair[0].min(pair[1]), 1.001 * pair[0]);
+    assert!(lowest > 0.1, "{lowest}");
+    assert_eq!(weights(lowest), all);
+    assert_eq!(weights(above), Matrix::zeros(2, 2));
+
+    for name in ["fair-cclk", "hardneg-cclk", "weaksup-cclk"] {
+        for dtype in [DType::F64, DType::F32] {
+            let view = |seed| random(2, 4, seed).cast(dtype);
+            let batch = Batch::views(view(1), view(2)).with_condition("z", z.clone());
+            let loss = |threshold: f64| {
+                let parameters =
+                    serde_json::json!({ "lambda": 0.1, "kernel": kernel, "clip_threshold": threshold });
+                value(build(name, Some("released"), parameters).unwrap().as_ref(), &batch)
+            };
+            assert_eq!(loss(lowest), loss(0.0), "{name} {dtype:?}");
+            assert_ne!(loss(above), loss(0.0), "{name} {dtype:?}");
+        }
+    }
 }
 
 /// The own term of a sum has the own weight, which polynomial kernels make small.

@@ -7,7 +7,7 @@
 //! normalised  P_i = w_ii exp s_ii' + sum_{j != i} w_ij (exp s_ij + exp s_ij')/2
 //! W = (K + lambda I)^-1 K,   s_ij = cos(x_i, x_j) / temperature
 //! paper       w_ij = W_ij
-//! released    w_ij = W_ij if j != i and W_ij > clip_threshold, else 0; the diagonal of K is set to 1
+//! released    w_ij = 0 if j = i or W_ij < clip_threshold, else W_ij; the diagonal of K is set to 1
 //! normalised  w_ij = max(W_ij, 0) / sum_k max(W_ik, 0)
 //! ```
 //!
@@ -17,7 +17,7 @@
 //! other rows.
 //!
 //! In the released form `w_ii = 0`, so the anchor's own other view is never a positive, yet it is one of the negatives: it is
-//! pushed away. Both sums are clamped into `[1e-7, 1e20]`, where they have no gradient: an anchor without any weight above the clip
+//! pushed away. Both sums are clamped into `[1e-7, 1e20]`, where they have no gradient: an anchor whose weights are all clipped
 //! learns repulsion only. In the normalised form the own pair keeps its weight, rows sum to 1, and an anchor without neighbours
 //! falls back to its own pair, NT-Xent's positive: with `b = 1` the loss is `log 2` and the gradient 0.
 //!
@@ -44,7 +44,7 @@ use super::super::views::TwoViews;
 use super::super::{ConditionedByKernel, Evaluation, Objective};
 use super::settings::{CclkSettings, PARAMETERS, VARIANTS};
 use super::signed::{FLOOR, SignedEstimate, signed_sums, with_kceo_diagonal};
-use super::sums::{TotalWeight, log_or_empty, other_samples_above, released_clamp};
+use super::sums::{TotalWeight, log_or_empty, other_samples_above, other_samples_from, released_clamp};
 use super::weights_of_views::WeightsOfViews;
 use crate::error::Result;
 use crate::kernel::conditional::WeightScheme;
@@ -74,7 +74,7 @@ impl Described for WeakSupCclk {
             normalised  P_i = w_ii exp s_ii' + sum_{j != i} w_ij (exp s_ij + exp s_ij')/2\n\
             W = (K + lambda I)^-1 K\n\
             paper       w_ij = W_ij\n\
-            released    w_ij = W_ij if j != i and W_ij > clip_threshold, else 0\n\
+            released    w_ij = 0 if j = i or W_ij < clip_threshold, else W_ij\n\
             normalised  w_ij = max(W_ij, 0) / sum_k max(W_ik, 0)",
         symbols: "s_ij the cosine over the temperature, i' and j' the other views, K the kernel of z",
         inputs: &[VIEW_A, VIEW_B, Z, Z_A, Z_B],
@@ -159,15 +159,18 @@ fn as_released(
 ) -> Result<Evaluation> {
     let b = views.size;
     let mut pairs = weights.compare_stacked(views, batch, settings.temperature)?;
-    let positives = pairs.add_log_sum_exp(other_samples_above(b, settings.clip_threshold));
+    let dtype = views.a.rows().dtype();
+    let positives = pairs.add_log_sum_exp(other_samples_from(b, settings.clip_threshold, dtype));
     let others = pairs.add_log_sum_exp(LogSumExp::other_rows(2 * b));
     let log_positive = |reductions: &Reductions| released_clamp(reductions.log_sum_exp(positives));
     let result = pairs.evaluate(|reductions| {
         let positive = log_positive(reductions);
         released_clamp(log_add(positive.clone(), reductions.log_sum_exp(others))) - positive
     })?;
-    let positive = log_positive(&result.reductions);
-    Ok(views.mean_over_anchors(result).with_parts(batch, || positive.mean().neg()))
+    let reductions = result.reductions.clone();
+    views
+        .mean_over_anchors(result)
+        .with_details(batch, |evaluation| Ok(evaluation.with_parts(log_positive(&reductions).mean().neg())))
 }
 
 fn normalised(
@@ -196,12 +199,10 @@ fn normalised(
         let positive = positive(reductions);
         log_add(positive.clone(), reductions.log_sum_exp(others)) - positive
     })?;
-    let part = batch.is_detailed().then(|| positive(&result.reductions).mean().neg());
-    let evaluation = views.mean_over_anchors(result);
-    Ok(match part {
-        Some(part) => evaluation.with_parts(batch, || part),
-        None => evaluation,
-    })
+    let reductions = result.reductions.clone();
+    views
+        .mean_over_anchors(result)
+        .with_details(batch, |evaluation| Ok(evaluation.with_parts(positive(&reductions).mean().neg())))
 }
 
 #[cfg(test)]

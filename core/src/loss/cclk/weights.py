@@ -2,7 +2,7 @@ def weights(z, ridge, kernel, clip_threshold, variant, keeps_own=False):
     """The weights of the other samples: as released, or in rows of sum 1."""
     if variant == "released":
         w = condition_weights(z, ridge, kernel, has_unit_diagonal=True)
-        return w.where(w > clip_threshold, 0).fill_diagonal_(0)
+        return w.where(w >= clip_threshold, 0).fill_diagonal_(0)
     w = condition_weights(z, ridge, kernel).clamp_min(0)
     if keeps_own:
         # A sample like no other, itself included, has its own other view.

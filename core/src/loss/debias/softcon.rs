@@ -19,7 +19,8 @@
 //! log-probability of the own pair. Here the own pair has weight 0, and so have weights below 1e-6, in `f64` below
 //! 1e-13, which are such errors. In addition, `released` adds 1e-9 inside the logarithm as
 //! [`BiasCon`](crate::loss::BiasCon) does; `paper`, the default, does not. Published: temperature 0.07, total loss
-//! `0.01 CE + SoftCon`; `aux.ce` and `aux.total_001ce` are these if `logits` and `ce_labels` are given.
+//! `0.01 CE + SoftCon`. If [details are requested](Batch::with_details), and `logits` and `ce_labels` are given, `aux.ce` is that
+//! cross-entropy and `aux.total_001ce` that total.
 //!
 //! An anchor without positive weight has loss 0 with gradient 0 and counts in the mean.
 
@@ -116,15 +117,16 @@ impl Objective for SoftCon {
             let denominator = log_denominator(self.variant, others, &views, self.temperature);
             reductions.negative_log_probability(positives, denominator)
         })?;
-        let evaluation = views.mean_over_anchors(result);
-        if batch.tracked("logits").is_none() {
-            return Ok(evaluation);
-        }
-        let logits = batch.tensor(self.name(), "logits")?;
-        let targets = targets(batch, self.name(), ["logits", "ce_labels"], &logits)?;
-        let entropy = cross_entropy(logits, &targets).mean();
-        let total = entropy.clone() * 0.01 + evaluation.loss.clone();
-        Ok(evaluation.with_aux("ce", Aux::Scalar(entropy)).with_aux("total_001ce", Aux::Scalar(total)))
+        views.mean_over_anchors(result).with_details(batch, |evaluation| {
+            if batch.tracked("logits").is_none() {
+                return Ok(evaluation);
+            }
+            let logits = batch.tensor(self.name(), "logits")?;
+            let targets = targets(batch, self.name(), ["logits", "ce_labels"], &logits)?;
+            let entropy = cross_entropy(logits, &targets).mean();
+            let total = entropy.clone() * 0.01 + evaluation.loss.clone();
+            Ok(evaluation.with_aux("ce", Aux::Scalar(entropy)).with_aux("total_001ce", Aux::Scalar(total)))
+        })
     }
 }
 

@@ -20,9 +20,9 @@
 //! | `released` | sum of the means of both views: twice as much; the sum has `i` and `i'` with `log 1e-45` added to their `s` |
 //!
 //! Gradient flows through `w`, as in the released code. `log 1e-45` is -103.6: the released form differs from twice the printed one
-//! at temperatures below 0.03, where `s` is that large. Defaults as released: temperature 0.1, `sigma` 0.5. `aux.one_way_ab`
-//! and `aux.one_way_ba` are the means over the anchors of each view. Registered as `dc` and `dclw`, since `dcl` is
-//! Debiased Contrastive Learning.
+//! at temperatures below 0.03, where `s` is that large. Defaults as released: temperature 0.1, `sigma` 0.5. If [details
+//! are requested](Batch::with_details), `aux.one_way_ab` and `aux.one_way_ba` are the means over the anchors of each view. Registered as
+//! `dc` and `dclw`, since `dcl` is Debiased Contrastive Learning.
 //!
 //! With `b = 1` there is no negative: as printed, loss and gradient are 0; as released `l_i` is
 //! `log( exp s_ii + exp s_ii' ) - 103.6 - s_ii'`, in DCLW too, where `w_i` is 1.
@@ -120,12 +120,15 @@ impl Objective for Dc {
                 }
             }
         })?;
-        let [one_way_ab, one_way_ba] = by_view(&result.per_anchor, b);
-        let own_pairs = || views.own_pairs(self.temperature) * (scale(self.variant, b) * (2 * b) as f64);
-        let evaluation = views.stacked_loss(result, scale(self.variant, b)).with_parts(batch, own_pairs);
-        Ok(evaluation
-            .with_aux("one_way_ab", Aux::Scalar(one_way_ab))
-            .with_aux("one_way_ba", Aux::Scalar(one_way_ba)))
+        let per_anchor = result.per_anchor.clone();
+        views.stacked_loss(result, scale(self.variant, b)).with_details(batch, |evaluation| {
+            let [one_way_ab, one_way_ba] = by_view(&per_anchor, b);
+            let own_pairs = views.own_pairs(self.temperature) * (scale(self.variant, b) * (2 * b) as f64);
+            Ok(evaluation
+                .with_parts(own_pairs)
+                .with_aux("one_way_ab", Aux::Scalar(one_way_ab))
+                .with_aux("one_way_ba", Aux::Scalar(one_way_ba)))
+        })
     }
 }
 
@@ -196,11 +199,12 @@ impl Objective for Dclw {
             + Tensor::cat(vec![grad_a, grad_b], 0);
         let factor = scale(self.variant, b) * b as f64;
         let loss = (ab.clone() + ba.clone()) * factor;
-        Ok(views
-            .with_stacked_gradient(loss, grad_rows * factor)
-            .with_parts(batch, || positives * (2.0 * factor))
-            .with_aux("one_way_ab", Aux::Scalar(ab))
-            .with_aux("one_way_ba", Aux::Scalar(ba)))
+        views.with_stacked_gradient(loss, grad_rows * factor).with_details(batch, |evaluation| {
+            Ok(evaluation
+                .with_parts(positives * (2.0 * factor))
+                .with_aux("one_way_ab", Aux::Scalar(ab))
+                .with_aux("one_way_ba", Aux::Scalar(ba)))
+        })
     }
 }
 

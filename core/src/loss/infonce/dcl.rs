@@ -15,8 +15,9 @@
 //! 0.1 (one over the number of classes).
 //!
 //! An anchor whose estimate is below the floor learns nothing from its negatives; with well-aligned views and a
-//! small temperature this is normal. `aux.anchors_at_floor` counts these anchors. With `tau_plus` = 0 it is
-//! [`NtXent`](crate::loss::NtXent). Use it for few, balanced classes. With `b = 1` loss and gradient are 0.
+//! small temperature this is normal. `aux.anchors_at_floor` counts these anchors, if [details are
+//! requested](Batch::with_details). With `tau_plus` = 0 it is [`NtXent`](crate::loss::NtXent). Use it for few, balanced classes. With
+//! `b = 1` loss and gradient are 0.
 
 use serde::{Deserialize, Serialize};
 
@@ -77,10 +78,12 @@ impl Objective for Dcl {
         let negatives = pairs.add_log_sum_exp(LogSumExp::other_samples(views.size));
         let result = pairs
             .evaluate(|reductions| debias.loss(reductions.mean(own), reductions.log_sum_exp(negatives)))?;
-        let at_floor = debias.at_floor(result.reductions.mean(own), result.reductions.log_sum_exp(negatives));
-        let evaluation =
-            views.mean_over_anchors(result).with_parts(batch, || views.own_pairs(self.temperature));
-        Ok(evaluation.with_aux("anchors_at_floor", Aux::Scalar(at_floor)))
+        let reductions = result.reductions.clone();
+        views.mean_over_anchors(result).with_details(batch, |evaluation| {
+            let at_floor = debias.at_floor(reductions.mean(own), reductions.log_sum_exp(negatives));
+            let evaluation = evaluation.with_parts(views.own_pairs(self.temperature));
+            Ok(evaluation.with_aux("anchors_at_floor", Aux::Scalar(at_floor)))
+        })
     }
 }
 

@@ -16,7 +16,8 @@
 //! objective as HardNeg-InfoNCE without stating the values it used.
 //!
 //! With `beta` = 0 it is [`Dcl`](crate::loss::Dcl), with `tau_plus` = 0 as well [`NtXent`](crate::loss::NtXent).
-//! `aux.anchors_at_floor` counts anchors at the floor. With `b = 1` loss and gradient are 0.
+//! `aux.anchors_at_floor` counts anchors at the floor, if [details are requested](Batch::with_details). With `b = 1` loss and
+//! gradient are 0.
 
 use serde::{Deserialize, Serialize};
 
@@ -90,9 +91,11 @@ impl Objective for Hcl {
             reweighted(reductions.log_sum_exp(raised), reductions.log_sum_exp(weights), b)
         };
         let result = pairs.evaluate(|reductions| debias.loss(reductions.mean(own), negatives(reductions)))?;
-        let at_floor = debias.at_floor(result.reductions.mean(own), negatives(&result.reductions));
-        let evaluation =
-            views.mean_over_anchors(result).with_parts(batch, || views.own_pairs(self.temperature));
-        Ok(evaluation.with_aux("anchors_at_floor", Aux::Scalar(at_floor)))
+        let reductions = result.reductions.clone();
+        views.mean_over_anchors(result).with_details(batch, |evaluation| {
+            let at_floor = debias.at_floor(reductions.mean(own), negatives(&reductions));
+            let evaluation = evaluation.with_parts(views.own_pairs(self.temperature));
+            Ok(evaluation.with_aux("anchors_at_floor", Aux::Scalar(at_floor)))
+        })
     }
 }

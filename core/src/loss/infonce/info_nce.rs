@@ -91,7 +91,8 @@ impl Objective for InfoNce {
             let all = pairs.add_log_sum_exp(LogSumExp::all());
             pairs.evaluate(|reductions| reductions.log_sum_exp(all) - reductions.mean(own))
         })?;
-        Ok(evaluation.with_parts(batch, || views.own_pairs(self.temperature)))
+        evaluation
+            .with_details(batch, |evaluation| Ok(evaluation.with_parts(views.own_pairs(self.temperature))))
     }
 }
 
@@ -148,6 +149,7 @@ impl Objective for FairInfoNce {
             let same_cluster = pairs.add_log_sum_exp(LogSumExp::same_label());
             pairs.evaluate(|reductions| reductions.log_sum_exp(same_cluster) - reductions.mean(own))
         })?;
-        Ok(evaluation.with_parts(batch, || views.own_pairs(self.temperature)))
+        evaluation
+            .with_details(batch, |evaluation| Ok(evaluation.with_parts(views.own_pairs(self.temperature))))
     }
 }

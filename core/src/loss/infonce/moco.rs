@@ -88,13 +88,11 @@ impl Objective for MoCo {
         let mean = 1.0 / views.size as f64;
         let evaluation = Evaluation::new(compared.per_anchor.sum() * mean)
             .with_gradient("view_a", views.a.pull_back(compared.grad_anchors * mean));
-        Ok(if batch.is_detailed() {
+        evaluation.with_details(batch, |evaluation| {
             let first = queries.slice(0..1) / self.temperature;
             let candidates = Tensor::cat(vec![keys.slice(0..1), queue], 0);
             let logits = gemm(first, candidates.transpose()).squeeze_dim(0);
-            evaluation.with_aux("logits_row0", Aux::Vector(logits))
-        } else {
-            evaluation
+            Ok(evaluation.with_aux("logits_row0", Aux::Vector(logits)))
         })
     }
 }

@@ -62,6 +62,8 @@ impl Objective for NtXent {
         let own = pairs.add_mean(Positives::Partner(other_view(views.size)));
         let others = pairs.add_log_sum_exp(LogSumExp::other_rows(2 * views.size));
         let result = pairs.evaluate(|reductions| reductions.log_sum_exp(others) - reductions.mean(own))?;
-        Ok(views.mean_over_anchors(result).with_parts(batch, || views.own_pairs(self.temperature)))
+        views
+            .mean_over_anchors(result)
+            .with_details(batch, |evaluation| Ok(evaluation.with_parts(views.own_pairs(self.temperature))))
     }
 }

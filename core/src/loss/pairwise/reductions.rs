@@ -14,6 +14,7 @@ pub struct MeanHandle(pub(super) usize);
 pub struct LogSumExpHandle(pub(super) usize);
 
 /// The row reductions, one number for each anchor. Inside the closure they are tracked by autodiff.
+#[derive(Clone)]
 pub struct Reductions {
     /// One vector for each [`Positives`](super::Positives).
     means: Vec<Tensor<1>>,

@@ -156,30 +156,25 @@ impl Objective for ConTeX {
         };
         let result = pairs
             .evaluate(|reductions| terms.l_a(reductions) * mix + self.l_b(terms, reductions) * (1.0 - mix))?;
-        let parts = batch.is_detailed().then(|| {
-            let reductions = &result.reductions;
-            let class = terms.l_a(reductions);
-            (class, self.l_b(terms, reductions), terms.l_b_of_nt_xent(reductions))
-        });
-        let [class_mean, own] = [terms.positives, terms.own].map(|mean| result.reductions.mean(mean));
-        let evaluation = self.scale().evaluation(&views, result);
-        let evaluation = match self.variant {
-            // Eq. 7 has its own pair inside a logarithm only.
-            Variant::Paper => evaluation,
-            Variant::Released => {
-                let positives = || self.scale().positive_part(class_mean * mix + own * (1.0 - mix));
-                evaluation.with_parts(batch, positives)
-            }
-        };
-        Ok(match parts {
-            None => evaluation,
-            Some((class, own, nt_xent)) => labels
+        let reductions = result.reductions.clone();
+        self.scale().evaluation(&views, batch, result)?.with_details(batch, |evaluation| {
+            let evaluation = match self.variant {
+                // Eq. 7 has its own pair inside a logarithm only.
+                Variant::Paper => evaluation,
+                Variant::Released => {
+                    let [of_class, own] = [terms.positives, terms.own].map(|mean| reductions.mean(mean));
+                    evaluation.with_parts(self.scale().positive_part(of_class * mix + own * (1.0 - mix)))
+                }
+            };
+            let (l_a, l_b) = (terms.l_a(&reductions), self.l_b(terms, &reductions));
+            let nt_xent = terms.l_b_of_nt_xent(&reductions);
+            Ok(labels
                 .with_anchor_counts(evaluation)
-                .with_aux("L_a_sum", Aux::Scalar(class.clone().sum()))
-                .with_aux("L_a_mean", Aux::Scalar(class.mean()))
-                .with_aux("L_b_sum", Aux::Scalar(own.clone().sum()))
-                .with_aux("L_b_mean", Aux::Scalar(own.mean()))
-                .with_aux("L_b_as_ntxent_mean", Aux::Scalar(nt_xent.mean())),
+                .with_aux("L_a_sum", Aux::Scalar(l_a.clone().sum()))
+                .with_aux("L_a_mean", Aux::Scalar(l_a.mean()))
+                .with_aux("L_b_sum", Aux::Scalar(l_b.clone().sum()))
+                .with_aux("L_b_mean", Aux::Scalar(l_b.mean()))
+                .with_aux("L_b_as_ntxent_mean", Aux::Scalar(nt_xent.mean())))
         })
     }
 }

@@ -11,13 +11,14 @@
 //!
 //! with the symbols and the bias labels of [`ConTeX`](crate::loss::ConTeX). It is not in the paper (Deng and Yang,
 //! *Context-Enriched Contrastive Loss*); its released code has it twice, as `contex_p` and `contex_2`, and its `L_a` alone as
-//! `SupConLoss1` (`aux.a_term_only_scaled_SupConLoss1`). `released` multiplies by `temperature / base_temperature`, `paper`
-//! does not; the default is `paper`. Defaults as released: temperature 0.1, `mix` 0.5.
+//! `SupConLoss1`. `released` multiplies by `temperature / base_temperature`, `paper` does not; the default is `paper`. Defaults as
+//! released: temperature 0.1, `mix` 0.5. If [details are requested](Batch::with_details), `aux.a_term_only_scaled_SupConLoss1` is the
+//! mean of `L_a`, with the factor of the variant.
 //!
 //! Use it if the unbounded term of [`ConTeX`](crate::loss::ConTeX) keeps pushing classes that are separated
 //! already. An anchor without positives, or in a batch of one label without negatives, has `L_a` = 0 as in the released
-//! code, and gradient 0, where the released code gives NaN. `aux.anchors_without_positive` and
-//! `aux.anchors_without_negative` count them, if [details are requested](Batch::with_details).
+//! code, and gradient 0, where the released code gives NaN. If details are requested, `aux.anchors_without_positive`
+//! and `aux.anchors_without_negative` count them.
 
 use serde::{Deserialize, Serialize};
 
@@ -118,11 +119,14 @@ impl Objective for ConTeXClipped {
         let result = pairs.evaluate(|reductions| {
             terms.l_a(reductions) * self.mix + terms.l_b_of_nt_xent(reductions) * (1.0 - self.mix)
         })?;
-        let class = terms.l_a(&result.reductions).mean() * self.scale().ratio();
-        let [class_mean, own] = [terms.positives, terms.own].map(|mean| result.reductions.mean(mean));
-        let positives = || self.scale().positive_part(class_mean * self.mix + own * (1.0 - self.mix));
-        let evaluation = self.scale().evaluation(&views, result).with_parts(batch, positives);
-        let evaluation = if batch.is_detailed() { labels.with_anchor_counts(evaluation) } else { evaluation };
-        Ok(evaluation.with_aux("a_term_only_scaled_SupConLoss1", Aux::Scalar(class)))
+        let reductions = result.reductions.clone();
+        self.scale().evaluation(&views, batch, result)?.with_details(batch, |evaluation| {
+            let l_a = terms.l_a(&reductions).mean() * self.scale().ratio();
+            let [of_class, own] = [terms.positives, terms.own].map(|mean| reductions.mean(mean));
+            let positives = self.scale().positive_part(of_class * self.mix + own * (1.0 - self.mix));
+            Ok(labels
+                .with_anchor_counts(evaluation.with_parts(positives))
+                .with_aux("a_term_only_scaled_SupConLoss1", Aux::Scalar(l_a)))
+        })
     }
 }

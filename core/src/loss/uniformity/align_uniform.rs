@@ -86,11 +86,11 @@ impl Objective for AlignUniform {
         let loss = align.clone() * self.align_w + uniform.clone() * self.unif_w;
         let grad_align = grad_align * self.align_w;
         let [grad_uniform_a, grad_uniform_b] = [grad_a, grad_b].map(|g| g * (self.unif_w / 2.0));
-        Ok(views
+        views
             .with_gradients(loss, grad_uniform_a + grad_align.clone(), grad_uniform_b - grad_align)
-            .with_parts(batch, || align.clone() * self.align_w)
-            .with_aux("align", Aux::Scalar(align))
-            .with_aux("uniform", Aux::Scalar(uniform)))
+            .with_aux("align", Aux::Scalar(align.clone()))
+            .with_aux("uniform", Aux::Scalar(uniform))
+            .with_details(batch, |evaluation| Ok(evaluation.with_parts(align * self.align_w)))
     }
 }
 

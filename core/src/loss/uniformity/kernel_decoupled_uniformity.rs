@@ -198,11 +198,9 @@ impl Objective for KernelDecoupledUniformity {
         // The gradient is `alpha^T g`, and `alpha` is symmetric.
         let evaluation =
             views.centroid_loss(loss, weights.apply(gradient)?).with_accuracy(weights.accuracy());
-        Ok(if batch.is_detailed() {
+        evaluation.with_details(batch, |evaluation| {
             let (at_two, _) = uniformity(estimated, 2.0, batch)?;
-            evaluation.with_aux("loss_t2", Aux::Scalar(at_two))
-        } else {
-            evaluation
+            Ok(evaluation.with_aux("loss_t2", Aux::Scalar(at_two)))
         })
     }
 }

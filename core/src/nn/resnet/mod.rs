@@ -356,8 +356,8 @@ mod tests {
     use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 
     use super::*;
-    use crate::nn::EncoderConfig;
     use crate::nn::checkpoint::{Checkpoint, ImportedEncoder, Metadata, Weights};
+    use crate::nn::{EncoderConfig, noise};
     use crate::numeric::matrix::Matrix;
 
     fn config(depth: Depth, stem: Stem, output: Option<usize>) -> ResNetConfig {
@@ -403,13 +403,6 @@ mod tests {
             of(&block.bn1) + of(&block.bn2) + block.bn3.as_ref().map_or(0, of) + shortcut.sum::<usize>()
         };
         of(&network.bn1) + blocks.into_iter().flatten().map(of_block).sum::<usize>()
-    }
-
-    /// Numbers from -1 to 1 of a multiplicative hash, as in `tests/vectors/resnet.py`.
-    fn noise(count: usize, seed: u32) -> Vec<f64> {
-        let hashed = |i: u32| (i + 1).wrapping_mul(2_654_435_761).wrapping_add(seed.wrapping_mul(40_503));
-        let mixed = |h: u32| (h ^ (h >> 15)).wrapping_mul(2_246_822_519);
-        (0..count as u32).map(|i| f64::from(mixed(hashed(i))) / f64::from(1_u32 << 31) - 1.0).collect()
     }
 
     fn value(name: &str, shape: &[usize]) -> Vec<u8> {

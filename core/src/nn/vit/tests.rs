@@ -11,14 +11,7 @@ use super::foreign::resampled;
 use super::{Vit, VitConfig};
 use crate::nn::checkpoint::{ImportedEncoder, Metadata, Weights, flattened};
 use crate::nn::norm_steps::Flow;
-use crate::nn::{Architecture, EncoderConfig};
-
-/// Numbers from -1 to 1 of a multiplicative hash, as in `tests/vectors/vit.py`.
-fn noise(count: usize, seed: u32) -> Vec<f64> {
-    let hashed = |i: u32| (i + 1).wrapping_mul(2_654_435_761).wrapping_add(seed.wrapping_mul(40_503));
-    let mixed = |h: u32| (h ^ (h >> 15)).wrapping_mul(2_246_822_519);
-    (0..count as u32).map(|i| f64::from(mixed(hashed(i))) / f64::from(1_u32 << 31) - 1.0).collect()
-}
+use crate::nn::{Architecture, EncoderConfig, noise};
 
 fn value(name: &str, shape: &[usize]) -> Vec<f32> {
     let scaled = |v: f64| match shape {

@@ -260,11 +260,11 @@ impl Objective for WclWeightedInfoNce {
                 })?
             }
         };
-        let evaluation = views.mean_over_anchors(result);
-        Ok(if batch.is_detailed() && b > 1 {
-            evaluation.with_aux("weights", weight_table(weights(0..2 * b)))
-        } else {
-            evaluation
+        views.mean_over_anchors(result).with_details(batch, |evaluation| {
+            Ok(match b {
+                1 => evaluation,
+                _ => evaluation.with_aux("weights", weight_table(weights(0..2 * b))),
+            })
         })
     }
 }
