@@ -115,7 +115,7 @@ pub(crate) struct Sweep {
     /// Change a key of the recipe in every run (repeatable)
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// The variant of the recipe to train
+    /// The variant of the recipe to train; a name with a space needs quotes: 'hide hospital'
     #[arg(long, alias = "arm", value_name = "NAME")]
     pub(crate) variant: Option<String>,
     /// The first seed, and that of the points drawn at random [default: 0]

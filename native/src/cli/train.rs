@@ -18,7 +18,7 @@ const MOST_PROFILED: usize = 100_000;
   simile train scans --hide hospital           a folder of your own pictures; `simile init` writes its recipe
   simile train fair-digits --seeds 5           five runs, compared
   simile train colour-mnist --data ./mnist --seed 1 --out runs/seed-1
-  simile train fair-digits --variant Fair-CCLK --set train.iterations=300
+  simile train scans.toml --data scans --variant 'hide hospital' --set train.iterations=300
   simile train my-recipe.toml --smoke          two short steps through everything
   simile train fair-digits --profile           the time of each stage of a step, instead of training
   simile train cifar-10 --data ./cifar --set 'method={ name = \"cached\", chunk = 128 }' --device cuda:0,cuda:1
@@ -53,7 +53,7 @@ pub(crate) struct Train {
     /// `train.iterations` or the new place of a prior, `data.prior.model`
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Train this variant of the recipe alone (repeatable)
+    /// Train this variant of the recipe alone; a name with a space needs quotes: 'hide hospital' (repeatable)
     #[arg(long = "variant", alias = "arm", value_name = "NAME", conflicts_with = "resume")]
     pub(crate) variants: Vec<String>,
     /// Run a few short steps of everything, to see that it works

@@ -163,7 +163,11 @@ impl fmt::Display for ColumnKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Numbers { low, high, deviation, .. } => {
-                write!(f, "numbers from {low} to {high}, standard deviation {}", rounded(*deviation))
+                let deviation = rounded(*deviation);
+                // A digit after these two would be taken for a known one.
+                let whole = deviation.strip_suffix(".0").filter(|whole| whole.len() > 1);
+                let deviation = whole.unwrap_or(&deviation);
+                write!(f, "numbers from {low} to {high}, standard deviation {deviation}")
             }
             Self::Categories { values, .. } => {
                 let named: Vec<String> =
@@ -192,6 +196,9 @@ mod tests {
             "{ages:?}"
         );
         assert_eq!(ages.kernel(), "{ name = \"rbf\", sigma = 11.0 }");
+        assert_eq!(ages.kind.to_string(), "numbers from 20 to 50, standard deviation 11");
+        assert_eq!(of(&["0.1", "0.2"]).kind.to_string(), "numbers from 0.1 to 0.2, standard deviation 0.05");
+        assert_eq!(of(&["1", "5.08"]).kind.to_string(), "numbers from 1 to 5.08, standard deviation 2.0");
         let sites = of(&["north", "south", "north"]);
         assert_eq!(sites.kind.to_string(), "2 values: north 2, south 1");
         assert_eq!(sites.kernel(), "{ name = \"exact-match\" }");

@@ -72,6 +72,18 @@ impl SubjectColumn {
         }
     }
 
+    /// A note on a column that a recipe for pictures does not name, and a remedy. None if it is asked for as an attribute.
+    pub(super) fn overlooked(&self) -> Option<String> {
+        let Self { column, has_gaps, is_asked } = self;
+        let fill = if *has_gaps { "fill its empty cells, and " } else { "" };
+        (!is_asked).then(|| {
+            format!(
+                "`{column}` seems to name the patient, or another subject, of each picture; pictures of one `{column}` may be both \
+                 trained and tested on, so results may be too good: {fill}write subject = {column:?} in [data.table]"
+            )
+        })
+    }
+
     /// Its name, if the rows of one subject are held out together.
     pub(crate) fn subject(self) -> Option<String> {
         (!self.has_gaps && !self.is_asked).then_some(self.column)

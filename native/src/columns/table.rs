@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use csv::StringRecord;
 
-use super::names::{LABELS, named};
+use super::names::{FILES, LABELS, named};
 use super::split::{self, SplitColumn};
 use super::subject::SubjectColumn;
 use crate::data::csv_file::CsvFile;
+use crate::data::is_picture;
 use crate::exit::usage;
 
 /// A CSV file of a user.
@@ -90,6 +91,13 @@ fn header_fault(header: &[String]) -> Option<String> {
     if header.is_empty() {
         return Some("is empty".into());
     }
+    // A column may be named as a picture, such as one of masks, beside others with usual names.
+    let has_usual_name = named(header, &FILES).or_else(|| named(header, &LABELS)).is_some();
+    if let Some(picture) = header.iter().find(|name| !has_usual_name && is_picture(name)) {
+        return Some(format!(
+            "begins with the picture {picture} and not with the names of its columns; put a line of these before it, such as file,label"
+        ));
+    }
     let mut names = BTreeSet::new();
     let twice = header.iter().find(|name| !name.is_empty() && !names.insert(name.as_str()))?;
     Some(format!("has two columns `{twice}`; rename one"))
@@ -107,8 +115,12 @@ mod tests {
         };
         assert_eq!(fault(&["file", "h", "h"]).as_deref(), Some("has two columns `h`; rename one"));
         assert_eq!(fault(&[]).as_deref(), Some("is empty"));
-        for fine in [["file", "label", "h"], ["file", "", ""]] {
-            assert_eq!(fault(&fine), None, "{fine:?}");
+        // Two cells of a first row may be equal, which says less.
+        let without_names = fault(&["0.png", "55", "55"]).unwrap_or_default();
+        assert!(without_names.starts_with("begins with the picture 0.png"), "{without_names}");
+        let with_masks = ["file", "label", "mask.png", "age", "patient"];
+        for fine in [&["file", "label", "h"][..], &["file", "", ""], &with_masks] {
+            assert_eq!(fault(fine), None, "{fine:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Lists of words.
+//! Lists of words, and numbers of things.
 
 use std::collections::BTreeMap;
 
@@ -7,6 +7,11 @@ pub(crate) fn counted<'a>(values: impl Iterator<Item = &'a str>) -> Vec<(String,
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     values.for_each(|value| *counts.entry(value).or_default() += 1);
     counts.into_iter().map(|(value, count)| (value.to_owned(), count)).collect()
+}
+
+/// A number of things with the name of one or of several: `1 class`, `2 classes`.
+pub(crate) fn number_of(count: usize, one: &str, several: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { several })
 }
 
 /// The first of some words.

@@ -236,7 +236,7 @@ fn evaluation_inputs(
             (splits, recipe.probe, true, recipe.data.evaluation_split(), recipe.augment)
         }
         Some(name) => {
-            let NamedData { data, probe, augmentation, .. } = section(name)?;
+            let NamedData { data, probe, augmentation, .. } = section(name, false)?;
             refuse_folder_of_drawn(&data, folder)?;
             let input_size = metadata.resize.unwrap_or(metadata.input_size);
             let encoder = EncoderConfig { input_size, ..metadata.encoder.clone() };

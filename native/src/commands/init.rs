@@ -26,7 +26,7 @@ pub(super) fn run(arguments: &Init, console: Console) -> Result<()> {
     let Init { folder, own, out, device } = arguments;
     let devices = DeviceSet::open(&[device.device])?;
     let draft = draft(folder, own, &devices)?;
-    let file = out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.toml", draft.name)));
+    let file = out.clone().unwrap_or_else(|| PathBuf::from(draft.usual_file()));
     if file.exists() {
         return Err(usage(format_args!(
             "{} exists; name another file with --out, or remove it",

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use simile_core::algorithm::{AlgorithmConfig, DifficultySettings};
 use simile_core::error::Error;
 use simile_core::loss;
+use simile_core::loss::spec::Specified as _;
 
 use super::fault::Fault;
 use super::key_path::VARIANTS;
@@ -24,10 +26,13 @@ impl Recipe {
         self.data.check_use().map_err(|refused| Fault::new("data", refused.key, refused.reason))
     }
 
-    /// Checks that something reads each key of an objective.
+    /// Checks that something reads each key of an objective, and of the loss that is a setting of a method.
     fn check_use(&self, variant: &RecipeVariant) -> Result<(), Fault> {
-        let unread = unread_parameter(&variant.objective).or_else(|| unread_key(variant));
-        unread.map_or(Ok(()), |reason| Err(self.variant_fault(variant, "objective", &reason)))
+        if let Some(reason) = unread_parameter(&variant.objective).or_else(|| unread_key(variant)) {
+            return Err(self.variant_fault(variant, "objective", &reason));
+        }
+        let unread = unread_setting(&variant.algorithm);
+        unread.map_or(Ok(()), |reason| Err(self.variant_fault(variant, "method", &reason)))
     }
 
     /// Checks the rules that concern several keys.
@@ -238,6 +243,22 @@ fn unread_parameter(objective: &ObjectiveSection) -> Option<String> {
     Some(format!(
         "`objective.{}` has no effect: only the form `{form}` of {name} reads it; leave it out, or set `objective.variant = {form:?}`",
         parameter.name
+    ))
+}
+
+/// Why a parameter of the loss of the bias-amplifying network has no effect: another of its forms reads it. A value equal to the
+/// default is accepted, because the recipe of a run has every setting.
+fn unread_setting(algorithm: &AlgorithmConfig) -> Option<String> {
+    let AlgorithmConfig::Difficulty(DifficultySettings { triplet, .. }) = algorithm else { return None };
+    let values = serde_json::to_value(triplet).ok()?;
+    let spec = triplet.spec();
+    let mut ignored = spec.without_effect(values["variant"].as_str());
+    let parameter = ignored.find(|parameter| values[parameter.name] != parameter.default.to_value())?;
+    let form = parameter.form.unwrap_or_default();
+    Some(format!(
+        "`method.triplet.{}` has no effect: only the form `{form}` of {} reads it; leave it out, or set `method.triplet.variant = \
+         {form:?}`",
+        parameter.name, spec.name
     ))
 }
 

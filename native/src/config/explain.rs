@@ -27,10 +27,12 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
 /// `did you mean ...?` and the list of known words.
 pub(crate) fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
-    let mut text = String::new();
-    if let Some(near) = nearest(word, known.iter().copied()) {
-        let _ = write!(text, "; did you mean `{near}`?");
-    }
+    hint(nearest(word, known.iter().copied()), &known)
+}
+
+/// `did you mean ...?` with the near word, and the list of known words, if there are any.
+pub(super) fn hint(near: Option<&str>, known: &[&str]) -> String {
+    let mut text = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
     if !known.is_empty() {
         let _ = write!(text, "{} known: {}", if text.is_empty() { ";" } else { "" }, known.join(", "));
     }

@@ -7,12 +7,13 @@ use anyhow::{Context as _, Result};
 use serde::Deserialize as _;
 
 use super::culprit::line_of_culprit;
-use super::explain::{explain, line_of, reword, suggestion};
+use super::explain::{explain, line_of, reword};
 use super::fault::Fault;
 use super::origin::Origin;
+use super::own_names::{Accepted, no_such_name};
 use super::recipe::Recipe;
 use super::set;
-use super::shipped::{SHIPPED, Shipped};
+use super::shipped::Shipped;
 use crate::exit::usage;
 use crate::shell::quoted;
 use crate::utf8;
@@ -97,6 +98,22 @@ impl Recipe {
         set::apply_all(self.clone(), set)
     }
 
+    /// Refuses the file of a table, which an option names beside the folder of its pictures.
+    ///
+    /// # Errors
+    /// A usage error that says so.
+    pub(crate) fn refuse_table(name: &str) -> Result<()> {
+        let ending = Path::new(name).extension();
+        let is_table =
+            ["csv", "tsv"].iter().any(|table| ending.is_some_and(|it| it.eq_ignore_ascii_case(table)));
+        match is_table {
+            true => Err(usage(format_args!(
+                "`{name}` is a table; name its folder, and the table with --csv if there are several"
+            ))),
+            false => Ok(()),
+        }
+    }
+
     /// The recipe of a text, or its error with its line.
     fn parse(text: &str) -> Result<Self, String> {
         toml::from_str(text).map_err(|error| explain(&error, text, |line| line_of_culprit(text, line)))
@@ -130,21 +147,13 @@ fn find(name: &str) -> Result<(String, String)> {
     }
     let path = Path::new(name);
     if !path.exists() {
-        let hint = suggestion(name, SHIPPED.iter().map(|recipe| recipe.name));
-        return Err(usage(format_args!("no recipe ships as `{name}` and no file has that name{hint}")));
+        return Err(no_such_name(name, Accepted { kinds: "recipe or file", folders: false, data_sets: &[] }));
     }
     if path.is_dir() {
         let named = quoted(name);
         return Err(usage(format_args!("`{name}` is a folder; write its recipe with `simile init {named}`")));
     }
-    if path
-        .extension()
-        .is_some_and(|ending| ["csv", "tsv"].iter().any(|table| ending.eq_ignore_ascii_case(table)))
-    {
-        return Err(usage(format_args!(
-            "`{name}` is a table; name its folder, and the table with --csv if there are several"
-        )));
-    }
+    Recipe::refuse_table(name)?;
     let text =
         fs::read(path).and_then(utf8::text).with_context(|| format!("cannot read the recipe {name}"))?;
     Ok((text, name.to_owned()))

@@ -15,6 +15,7 @@ pub(crate) mod measured;
 mod numbers;
 pub(crate) mod objective;
 mod origin;
+pub(crate) mod own_names;
 pub(crate) mod penalty;
 pub(crate) mod probe;
 mod recipe;

@@ -9,6 +9,8 @@ pub(crate) struct Origin {
     name: String,
     text: String,
     set: Vec<String>,
+    /// True if the program has written the recipe for a folder of pictures.
+    pub(crate) is_drafted: bool,
 }
 
 /// Recipes are equal if their values are, wherever these were written.
@@ -20,7 +22,12 @@ impl PartialEq for Origin {
 
 impl Origin {
     pub(super) fn new(name: &str, text: &str, set: &[String]) -> Self {
-        Self { name: name.into(), text: text.into(), set: set.into() }
+        Self { name: name.into(), text: text.into(), set: set.into(), is_drafted: false }
+    }
+
+    /// True if the recipe is in a file: it is neither written for a folder of pictures, nor that of a run or a model.
+    pub(crate) fn is_in_file(&self) -> bool {
+        !self.name.is_empty() && !self.is_drafted
     }
 
     /// The place of a key, to be put before an error: that of the last setting of it, or the file and the line of it or else of its
@@ -59,5 +66,12 @@ mod tests {
         assert_eq!(origin.of(&["train", "batch"]), "");
         let alone = Origin::new("mine.toml", text, &[]);
         assert_eq!(alone.of(&["variant", "x", "objective", "condition"]), "mine.toml, line 6: ");
+    }
+
+    #[test]
+    fn a_recipe_of_a_folder_or_of_a_run_is_in_no_file() {
+        let origin = Origin::new("mine.toml", "", &[]);
+        assert!(origin.is_in_file());
+        assert!(!Origin { is_drafted: true, ..origin }.is_in_file() && !Origin::default().is_in_file());
     }
 }

@@ -6,6 +6,7 @@ use simile_core::augment::{Augmentation, Normalisation, PRESETS};
 use toml::{Table, Value};
 
 use super::explain::suggestion;
+use crate::columns::words::number_of;
 use crate::data::keys::values::Normalise;
 use crate::data::sets;
 use crate::data::source::Constants;
@@ -53,13 +54,11 @@ pub(crate) fn normalisation(written: Option<&Normalise>, channels: usize) -> Res
     };
     let [means, deviations] = [constants.mean.len(), constants.std.len()];
     if [means, deviations] != [channels; 2] {
-        let counted =
-            |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
         return Err(format!(
             "`data.normalise` has {} and {}, and `encoder.channels` is {channels}; write `mean` and `std` with one number for \
              every channel",
-            counted(means, "mean"),
-            counted(deviations, "standard deviation")
+            number_of(means, "mean", "means"),
+            number_of(deviations, "standard deviation", "standard deviations")
         ));
     }
     match constants.std.iter().find(|&&std| !(std > 0.0 && std.is_finite())) {

@@ -37,6 +37,8 @@ pub(crate) use pictures::features::read_features;
 pub(crate) use pictures::list::PictureList;
 pub(crate) use pictures::read::{Pictures, read_pictures};
 pub(crate) use pictures::resize::ResizeSpec;
+#[cfg(test)]
+pub(crate) use pictures::space;
 pub(crate) use presence::{check_whole, is_part, missing_files, unread};
 pub(crate) use preview::preview;
 pub(crate) use section::{DataSection, PriorSection};

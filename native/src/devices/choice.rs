@@ -38,7 +38,7 @@ impl DeviceChoice {
     /// The device to compute on.
     ///
     /// # Errors
-    /// A usage error that names the feature to build, or a failure that names the missing device.
+    /// A usage error that names the feature to install, or a failure that names the missing device.
     pub(crate) fn open(self) -> anyhow::Result<AvailableDevice> {
         if self == Self::AUTO {
             return automatic(0);
@@ -47,8 +47,8 @@ impl DeviceChoice {
         if !name.built_in() {
             let feature = name.feature();
             return Err(usage(format_args!(
-                "`--device {self}` is not built into this binary; build it with \
-                 `cargo build --release --features {feature}`"
+                "`--device {self}` is not built into this program; in the folder of the repository, install it with \
+                 `cargo install --path native --features {feature}`"
             )));
         }
         let present = name.available();
@@ -282,6 +282,7 @@ mod tests {
     fn a_backend_that_is_not_built_in_names_its_feature() {
         let error = DeviceChoice::from(DeviceName::Cuda).open().unwrap_err();
         assert!(error.is::<crate::exit::Usage>());
-        assert!(error.to_string().contains("--features cuda"), "{error}");
+        let remedy = "install it with `cargo install --path native --features cuda`";
+        assert!(error.to_string().contains(remedy), "{error}");
     }
 }

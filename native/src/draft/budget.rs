@@ -5,6 +5,7 @@ use std::path::Path;
 use simile_core::data::catalogue::train_count;
 
 use super::folder::{Contents, Layout};
+use crate::columns::words::number_of;
 use crate::config::Recipe;
 use crate::config::usual::{BATCH, LEARNING_RATE};
 use crate::console::quietly;
@@ -81,9 +82,11 @@ impl Budget {
         let is_one = usable - train_count(usable, HELD_OUT) < FEWEST_HELD_OUT;
         let share = if is_one { 2.0 * HELD_OUT } else { HELD_OUT };
         let too_few = (!has_split && usable < FEWEST).then(|| {
+            let are = if usable == 1 { "is" } else { "are" };
             format!(
-                "{usable} pictures are too few: a run needs {FEWEST_HELD_OUT} to test on, and one of each of two classes to train \
-                 on; add some"
+                "{} {are} too few: a run needs {FEWEST_HELD_OUT} to test on, and one of each of two classes to train \
+                 on; add some",
+                number_of(usable, "picture", "pictures")
             )
         });
         let batch = [BATCH, 128, 64, 32].into_iter().find(|batch| 4 * batch <= train).unwrap_or(16);

@@ -20,6 +20,7 @@ use crate::console::line;
 use crate::data::{DataSection, DatasetName, is_picture};
 use crate::exit::usage;
 use crate::run_folder::folder::entries;
+use crate::shell::quoted;
 
 /// Pictures whose size is looked at.
 const LOOKED_AT: usize = 64;
@@ -176,11 +177,11 @@ impl Contents {
         })
     }
 
-    /// The columns of some names.
+    /// The columns of some names, which an option has asked for.
     ///
     /// # Errors
     /// A usage error if one is not there, or says nothing.
-    pub(super) fn columns(&self, folder: &Path, names: &[String]) -> Result<Vec<Column>> {
+    pub(super) fn columns(&self, folder: &Path, option: &str, names: &[String]) -> Result<Vec<Column>> {
         let Layout::Table(table) = &self.layout else { return Ok(Vec::new()) };
         let path = folder.join(&table.csv);
         let find = |name: &String| {
@@ -211,15 +212,24 @@ impl Contents {
                     path.display()
                 )));
             }
-            let known = table.attributes.iter().map(|column| column.name.as_str());
-            Err(usage(format_args!(
-                "{} has no attribute `{name}`{}",
-                path.display(),
-                suggestion(name, known)
-            )))
+            let known = || table.attributes.iter().map(|column| column.name.as_str());
+            let hint = once_for_each(option, name, known).unwrap_or_else(|| suggestion(name, known()));
+            Err(usage(format_args!("{} has no attribute `{name}`{hint}", path.display())))
         };
         names.iter().map(find).collect()
     }
+}
+
+/// The end of the error about a name that is several attributes with commas between them.
+fn once_for_each<'t, I: Iterator<Item = &'t str>>(
+    option: &str,
+    name: &str,
+    known: impl Fn() -> I,
+) -> Option<String> {
+    let parts: Vec<&str> = name.split(',').map(str::trim).collect();
+    let are_several = parts.len() > 1 && parts.iter().all(|part| known().any(|attribute| attribute == *part));
+    let each = || parts.iter().map(|part| format!("{option} {}", quoted(part))).collect::<Vec<_>>().join(" ");
+    are_several.then(|| format!("; give {option} once for each: {}", each()))
 }
 
 /// The reason against the column of the files as the class: each class would have one picture.
@@ -250,9 +260,13 @@ fn check_place(folder: &Path, table: &Path, file: &str, first: &str) -> Result<(
     if place.is_file() {
         return Ok(());
     }
-    let hint = nearly(folder, first).map_or_else(String::new, |nearest| {
-        format!("; {nearest} is there: name the pictures as their files are named")
-    });
+    let hint = nearly(folder, first)
+        .map(|nearest| format!("; {nearest} is there: name the pictures as their files are named"))
+        .or_else(|| {
+            let (before, rest) = outside(folder, first)?;
+            Some(format!("; {rest} is there: leave out `{before}` before each name"))
+        })
+        .unwrap_or_default();
     Err(usage(format_args!(
         "{}: `{file}` is {first}, and {} is not there; paths count from {}{hint}",
         table.display(),
@@ -285,6 +299,15 @@ fn nearly(folder: &Path, cell: &str) -> Option<String> {
         nearest = if nearest.is_empty() { entry } else { format!("{nearest}/{entry}") };
     }
     (!nearest.is_empty()).then_some(nearest)
+}
+
+/// The folders with which a cell begins and the rest of it, if the rest alone leads to a file below the folder of the pictures: the path
+/// counts from elsewhere.
+fn outside<'c>(folder: &Path, cell: &'c str) -> Option<(&'c str, &'c str)> {
+    const BETWEEN: [char; 2] = ['/', '\\'];
+    let ends = cell.match_indices(BETWEEN).map(|(at, _)| at + 1);
+    ends.map(|end| cell.split_at(end))
+        .find(|(_, rest)| !rest.starts_with(BETWEEN) && folder.join(rest.replace('\\', "/")).is_file())
 }
 
 /// The files in a folder with an ending. A hidden one is a file of the system: macOS puts `._images.csv` beside `images.csv` on disks of

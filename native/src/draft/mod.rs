@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 
 use crate::columns::kind::Column;
-use crate::columns::words::some;
+use crate::columns::words::{number_of, some};
+use crate::config::own_names::near_folder;
 use crate::config::{Changes, Recipe};
 use crate::devices::DeviceSet;
 use crate::draft::budget::Budget;
@@ -59,7 +60,7 @@ pub(crate) struct Draft {
     /// The folder of the pictures.
     folder: PathBuf,
     /// Name of the recipe: that of the folder.
-    pub(crate) name: String,
+    name: String,
     contents: Contents,
     /// The columns to hide, and those to keep.
     hide: Vec<Column>,
@@ -85,13 +86,14 @@ impl Draft {
         }
         if !folder.is_dir() {
             return Err(usage(format_args!(
-                "{} is not a folder; name the folder of the pictures",
-                folder.display()
+                "{} is not a folder; name the folder of the pictures{}",
+                folder.display(),
+                near_folder(folder)
             )));
         }
         let contents = Contents::of(folder, options)?;
-        let hide = contents.columns(folder, options.hide)?;
-        let keep = contents.columns(folder, options.keep)?;
+        let hide = contents.columns(folder, "--hide", options.hide)?;
+        let keep = contents.columns(folder, "--keep", options.keep)?;
         if let Some(both) = hide.iter().find(|column| keep.iter().any(|other| other.name == column.name)) {
             return Err(usage(format_args!("`{}` is both hidden and kept; choose one", both.name)));
         }
@@ -100,15 +102,18 @@ impl Draft {
         Ok(Self { folder: folder.to_owned(), name: name_of(folder), contents, hide, keep, budget, arguments })
     }
 
-    /// The recipe for the pictures in `folder` with all of their attributes.
+    /// The recipe for the pictures in `folder` with all of their attributes. Where whole subjects are held out, the column of subjects is
+    /// not among them: a probe could name none of those.
     ///
     /// # Errors
     /// As [`new`](Self::new).
     pub(crate) fn with_all(folder: &Path, options: OwnPictureOptions<'_>) -> Result<Self> {
         let mut draft = Self::new(folder, options, false)?;
         let Layout::Table(table) = &draft.contents.layout else { return Ok(draft) };
-        let all: Vec<String> = table.attributes.iter().map(|column| column.name.clone()).collect();
-        draft.keep = draft.contents.columns(folder, &all)?;
+        let held_out = table.subject.as_ref().filter(|_| table.split.is_none());
+        let attributes = table.attributes.iter().filter(|column| held_out != Some(&column.name));
+        let all: Vec<String> = attributes.map(|column| column.name.clone()).collect();
+        draft.keep = draft.contents.columns(folder, "--keep", &all)?;
         draft.arguments = OwnPictureOptions { keep: &all, ..options }.to_arguments();
         Ok(draft)
     }
@@ -119,6 +124,11 @@ impl Draft {
         let smoke = self.load(&Changes { smoke: true, ..Changes::default() })?;
         self.budget.measure(&smoke, &self.folder, devices);
         Ok(())
+    }
+
+    /// The file of the recipe, unless the user names another.
+    pub(crate) fn usual_file(&self) -> String {
+        format!("{}.toml", self.name)
     }
 
     /// The recipe as TOML with comments. `file` is its path, for the commands in them.
@@ -132,8 +142,10 @@ impl Draft {
     /// A usage error that names the setting.
     pub(crate) fn load(&self, changes: &Changes<'_>) -> Result<Recipe> {
         let origin = format!("the recipe for {}", self.folder.display());
-        Recipe::from_text(&self.text("recipe.toml"), &origin, &self.name, changes)
-            .with_context(|| format!("the pictures in {}", self.folder.display()))
+        let mut recipe = Recipe::from_text(&self.text("recipe.toml"), &origin, &self.name, changes)
+            .with_context(|| format!("the pictures in {}", self.folder.display()))?;
+        recipe.origin.is_drafted = true;
+        Ok(recipe)
     }
 
     /// The folder's contents, in lines for the user.
@@ -141,14 +153,18 @@ impl Draft {
         let Contents { pictures, usable, classes, layout, sizes } = &self.contents;
         let names = || classes.iter().map(|(name, count)| format!("{name} {count}")).collect::<Vec<_>>();
         let mut lines = vec![format!(
-            "{pictures} pictures of about {} pixels in {} classes: {}",
+            "{} of about {} pixels in {}: {}",
+            number_of(*pictures, "picture", "pictures"),
             sizes.shorter,
-            classes.len(),
+            number_of(classes.len(), "class", "classes"),
             some(&names())
         )];
         if usable < pictures {
             let left_out = pictures - usable;
-            lines.push(format!("{left_out} of {pictures} rows are left out: a cell that is needed is empty"));
+            let are = if left_out == 1 { "is" } else { "are" };
+            lines.push(format!(
+                "{left_out} of {pictures} rows {are} left out: a cell that is needed is empty"
+            ));
         }
         lines.extend(self.budget.too_few.clone());
         if let Layout::Table(table) = layout {
@@ -499,6 +515,9 @@ mod tests {
         let read = recipe.data.catalogue(folder.path()).unwrap();
         assert_eq!(read.of(Split::Test).len(), 2);
         assert!((0..6).all(|patient| read.splits[2 * patient] == read.splits[2 * patient + 1]));
+        let all = Draft::with_all(folder.path(), OwnPictureOptions::default()).unwrap();
+        let all = all.load(&Changes::default()).unwrap().data.catalogue(folder.path()).unwrap();
+        assert_eq!(all.conditions.into_keys().collect::<Vec<_>>(), ["site"], "no probe could name a patient");
         let (text, _) = drafted(folder.path(), &["patient"], &[]);
         assert!(text.contains("\"patient\" = [\"patient\"]") && !text.contains("subject = "), "{text}");
     }
@@ -522,6 +541,10 @@ mod tests {
             ),
             "{line}"
         );
+        // A patient may then be in both splits, so that a probe can name it.
+        let all = Draft::with_all(folder.path(), OwnPictureOptions::default()).unwrap();
+        let all = all.load(&Changes::default()).unwrap().data.catalogue(folder.path()).unwrap();
+        assert_eq!(all.conditions.into_keys().collect::<Vec<_>>(), ["patient", "site"]);
     }
 
     #[cfg(target_os = "linux")]
@@ -537,9 +560,96 @@ mod tests {
             let hint = format!("; {found} is there: name the pictures as their files are named");
             assert!(error.contains(&format!("`file` is {cell}, and")) && error.ends_with(&hint), "{error}");
         }
-        fs::write(folder.path().join("images.csv"), "file,label\n2.png,a\n").unwrap();
-        let error = Draft::new(folder.path(), OwnPictureOptions::default(), false).unwrap_err().to_string();
-        assert!(error.ends_with(&format!("paths count from {}", folder.path().display())), "{error}");
+        for (cell, before, rest) in
+            [("scans//0.png", "scans//", "0.png"), ("/data/in/sub/1.JPG", "/data/in/", "sub/1.JPG")]
+        {
+            fs::write(folder.path().join("images.csv"), format!("file,label\n{cell},a\n")).unwrap();
+            let error =
+                Draft::new(folder.path(), OwnPictureOptions::default(), false).unwrap_err().to_string();
+            let hint = format!("; {rest} is there: leave out `{before}` before each name");
+            assert!(error.ends_with(&hint), "{error}");
+        }
+        for cell in ["2.png", "scans/2.png", "scans/"] {
+            fs::write(folder.path().join("images.csv"), format!("file,label\n{cell},a\n")).unwrap();
+            let error =
+                Draft::new(folder.path(), OwnPictureOptions::default(), false).unwrap_err().to_string();
+            assert!(error.ends_with(&format!("paths count from {}", folder.path().display())), "{error}");
+        }
+    }
+
+    /// The first picture was lost, and the cells of its row became the names of the columns.
+    #[test]
+    fn a_table_without_the_names_of_its_columns_is_refused() {
+        let folder = scans("site", ["a", "b", "b", "a"]);
+        let csv = folder.path().join("images.csv");
+        let table = fs::read_to_string(&csv).unwrap();
+        fs::write(&csv, table.split_once('\n').unwrap().1).unwrap();
+        for label in [None, Some("ill")] {
+            let options = OwnPictureOptions { label, ..OwnPictureOptions::default() };
+            let error = Draft::new(folder.path(), options, false).unwrap_err().to_string();
+            assert!(
+                error.contains("images.csv begins with the picture 0.png and not with the names"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn attributes_with_commas_between_them_are_asked_for_one_by_one() {
+        let folder = scans("site,the age", ["a,1", "b,2", "b,1", "a,2"]);
+        let refused = |hide: &[String], keep: &[String]| {
+            let options = OwnPictureOptions { hide, keep, ..OwnPictureOptions::default() };
+            Draft::new(folder.path(), options, false).unwrap_err().to_string()
+        };
+        let both = ["site, the age".to_owned()];
+        let error = refused(&both, &[]);
+        assert!(error.ends_with("; give --hide once for each: --hide site --hide 'the age'"), "{error}");
+        let error = refused(&[], &both);
+        assert!(error.ends_with("; give --keep once for each: --keep site --keep 'the age'"), "{error}");
+        let error = refused(&["site,agee".to_owned()], &[]);
+        assert!(!error.contains("once for each"), "{error}");
+    }
+
+    #[test]
+    fn one_picture_one_class_and_one_gap_are_said_as_one() {
+        let folder = pictures(&["0.png"]);
+        let place = folder.path();
+        let notes = |hide: &[String]| {
+            let options = OwnPictureOptions { hide, ..OwnPictureOptions::default() };
+            Draft::new(place, options, false).unwrap().notes().join("\n")
+        };
+        fs::write(place.join("images.csv"), "file,label\n0.png,ill\n").unwrap();
+        let said = notes(&[]);
+        assert!(
+            said.starts_with("1 picture of about 2 pixels in 1 class: ill 1\n1 picture is too few:"),
+            "{said}"
+        );
+        let rows: String = (0..6).map(|at| format!("0.png,ill,{}\n", ["a", "b", ""][at / 2 % 3])).collect();
+        let rows = rows.replacen("ill,\n", "ill,a\n", 1);
+        fs::write(place.join("images.csv"), format!("file,label,site\n{rows}")).unwrap();
+        let hide = ["site".to_owned()];
+        let said = notes(&hide);
+        assert!(said.contains("1 of 6 rows is left out: a cell that is needed is empty"), "{said}");
+        let options = OwnPictureOptions { hide: &hide, ..OwnPictureOptions::default() };
+        let text = Draft::new(place, options, false).unwrap().text("recipe.toml");
+        assert!(text.contains("# 1 class: ill 6\n") && text.contains("; 1 cell has no value\n"), "{text}");
+    }
+
+    #[test]
+    fn the_command_of_a_recipe_writes_its_file_again() {
+        let folder = scans("site", ["a", "b", "b", "a"]);
+        let named = folder.path().join("my scans");
+        fs::create_dir(&named).unwrap();
+        for file in ["0.png", "1.png", "2.png", "3.png", "images.csv"] {
+            fs::rename(folder.path().join(file), named.join(file)).unwrap();
+        }
+        let draft = Draft::new(&named, OwnPictureOptions::default(), false).unwrap();
+        let command = |file: &str| {
+            let text = draft.text(file);
+            text.lines().find(|line| line.starts_with("# Written by")).unwrap().to_owned()
+        };
+        assert!(command("my scans.toml").ends_with("my scans'"), "{}", command("my scans.toml"));
+        assert!(command("my recipe.toml").ends_with("my scans' --out 'my recipe.toml'"));
     }
 
     #[test]

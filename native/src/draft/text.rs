@@ -6,7 +6,7 @@ use super::lines::Lines;
 use super::sizes::Stored;
 use super::variants::{self, PLAIN};
 use crate::columns::kind::{Column, ColumnKind};
-use crate::columns::words::some;
+use crate::columns::words::{number_of, some};
 use crate::config::usual::{LAMBDA, TEMPERATURE};
 use crate::data::keys::values::JudgedBy;
 use crate::shell::quoted;
@@ -26,6 +26,7 @@ pub(super) fn text(draft: &Draft, file: &str) -> String {
 
 /// The aim of the recipe, and the commands for it.
 fn head(lines: &mut Lines, draft: &Draft, file: &str) {
+    let out = if file == draft.usual_file() { String::new() } else { format!(" --out {}", quoted(file)) };
     let (folder, file) = (quoted(&draft.folder.display().to_string()), quoted(file));
     let names =
         |columns: &[Column]| columns.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ");
@@ -45,7 +46,7 @@ fn head(lines: &mut Lines, draft: &Draft, file: &str) {
     let aim = on_one_line(&aim);
     lines.comment(&format!("{}: trains an encoder of pictures{aim}. Every line may be changed.", draft.name));
     lines.comment("");
-    lines.comment(&format!("Written by  simile init {folder}{}", on_one_line(&draft.arguments)));
+    lines.comment(&format!("Written by  simile init {folder}{}{out}", on_one_line(&draft.arguments)));
     lines.comment(&format!("Look        simile data check {file} --data {folder}"));
     lines.comment(&format!("Try         simile train {file} --data {folder} --smoke"));
     lines.comment(&format!("Train       simile train {file} --data {folder}"));
@@ -109,7 +110,8 @@ fn columns(lines: &mut Lines, draft: &Draft, table: &Table) {
     lines.set_text("label", &table.label, "");
     let classes: Vec<String> =
         draft.contents.classes.iter().map(|(name, count)| format!("{name} {count}")).collect();
-    lines.comment(&format!("{} classes: {}", classes.len(), on_one_line(&some(&classes))));
+    let count = number_of(classes.len(), "class", "classes");
+    lines.comment(&format!("{count}: {}", on_one_line(&some(&classes))));
     if let Some(split) = &table.split {
         lines.set_text("split", &split.column, "");
     }
@@ -137,7 +139,7 @@ fn columns(lines: &mut Lines, draft: &Draft, table: &Table) {
     for column in used {
         let missing = match column.missing {
             0 => String::new(),
-            missing => format!("; {missing} cells have no value"),
+            missing => format!("; {}", number_of(missing, "cell has no value", "cells have no value")),
         };
         lines.comment(&format!("{}{missing}", on_one_line(&column.kind.to_string())));
         lines.set_texts(&key(&column.name), [column.name.as_str()].into_iter(), "");
@@ -265,8 +267,9 @@ fn hiding(lines: &mut Lines, column: &Column, variant: &str) {
     lines.section("[[variant]]", "");
     lines.set_text("name", variant, "");
     let attribute = on_one_line(&column.name);
-    let why =
-        format!("compares only pictures of similar {attribute}, so that does not help to tell them apart");
+    let why = format!(
+        "compares only pictures of similar {attribute}, so the {attribute} does not help to tell them apart"
+    );
     lines.section("[variant.objective]", &why);
     lines.set_text("name", "fair-cclk", "");
     lines.set_text("variant", "normalised", "");

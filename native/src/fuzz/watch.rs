@@ -3,11 +3,15 @@
 use std::env;
 use std::fmt::{self, Display, Formatter};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _, stdout};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tempfile::TempDir;
+
+use crate::data::space;
 use crate::markdown;
 
 /// Number of faults after which a target is given up.
@@ -128,10 +132,13 @@ enum Outcome {
 /// The cases from `first` on, to the end or to the one that ends the process.
 fn part(job: &Job, first: u64, longest: Duration) -> Outcome {
     let Job { target, seed, cases } = job;
+    // A process that aborts or is ended removes none of its files: they go with this folder, after its end.
+    let place = place();
     let mut child = Command::new(env::current_exe().unwrap())
         .args(["--exact", "fuzz::worker", "--ignored", "--nocapture", "--test-threads=1"])
         .env("SIMILE_FUZZ_WORKER", format!("{target}:{seed}:{cases}:{first}"))
         .env("RUST_BACKTRACE", "0")
+        .env("TMPDIR", place.path())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -170,6 +177,17 @@ fn part(job: &Job, first: u64, longest: Duration) -> Outcome {
     assert!(case != u64::MAX, "the process of {target} ended before its first case, {status}: {said}");
     let how = if hangs { format!("more than {} s", longest.as_secs()) } else { format!("{status}: {said}") };
     Outcome::Failed { case, how }
+}
+
+/// The folder of a process's files: in memory, where Linux has a file system with room there and `TMPDIR` names no other folder. A disk
+/// takes as long to write and delete the contents of archives as the parsers take for all cases.
+fn place() -> TempDir {
+    /// As much as other tests ask for (`simile_tests::place`).
+    const ROOM: u64 = 4 << 30;
+    let memory = Path::new("/dev/shm");
+    let has_room = space::free(memory).is_some_and(|free| free >= ROOM);
+    let chosen = (has_room && env::var_os("TMPDIR").is_none()).then_some(memory);
+    chosen.map_or_else(tempfile::tempdir, tempfile::tempdir_in).unwrap()
 }
 
 /// Waits for the end of a process; ends it and returns true if one case takes too long.

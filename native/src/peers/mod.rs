@@ -75,8 +75,9 @@ fn start(launch: &Launch) -> Result<Launched> {
 fn start(launch: &Launch) -> Result<Launched> {
     let Launch { count, by } = launch;
     Err(usage(format_args!(
-        "{by} started {count} processes, each of which would train the whole recipe: this program was built without MPI. Build it \
-         with `cargo build --release --features mpi`, start one process, or set {SEPARATE}=1 if these are separate runs"
+        "{by} started {count} processes, each of which would train the whole recipe: this program was built without MPI. In the \
+         folder of the repository, install it with `cargo install --path native --features mpi`; or start one process, or set \
+         {SEPARATE}=1 if these are separate runs"
     )))
 }
 
@@ -106,5 +107,21 @@ impl Launched {
             }
         }
         outcome.map_err(|_| exit::Reported(code).into())
+    }
+}
+
+#[cfg(all(test, not(feature = "mpi")))]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// A build in the folder of the repository left the installed program as it was.
+    #[test]
+    fn several_processes_of_a_program_without_mpi_are_told_to_install_one() {
+        let error = start(&Launch { count: 4, by: "mpirun" }).err().unwrap();
+        assert!(error.is::<exit::Usage>());
+        let text = error.to_string();
+        assert!(text.contains("mpirun started 4 processes"), "{text}");
+        assert!(text.contains("install it with `cargo install --path native --features mpi`"), "{text}");
     }
 }

@@ -22,6 +22,8 @@ pub(super) enum LeakOutcome {
     LostTheClass,
     /// The variant reveals as much as the first one.
     Unchanged,
+    /// The variant reveals less than the first one, by too little to count: `least` is the smallest fall that does.
+    FellTooLittle { least: f64, unit: Unit },
     /// The variant reveals more than the first one.
     Increased { by: f64, unit: Unit },
 }
@@ -47,14 +49,32 @@ impl Unit {
             Self::RSquared => format!("an R² of {by:.2}"),
         }
     }
+
+    /// The least difference that counts, in words; rounded up, because a difference below it may be as large as the rounded number.
+    fn least_difference(self, least: f64) -> String {
+        let rounded_up = |value: f64, steps: f64| (value * steps - 1e-6).ceil() / steps;
+        let points = rounded_up(least * 100.0, 10.0);
+        match self {
+            Self::Images => format!("{points} points"),
+            Self::Area => format!("{points} points of ROC-AUC"),
+            Self::RSquared => format!("an R² of {:.2}", rounded_up(least, 100.0)),
+        }
+    }
+}
+
+/// A change of the width of a kernel.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Width {
+    Wider,
+    Narrower,
 }
 
 /// The outcome of a variant that should hide an attribute.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HidingOutcome {
     pub(super) leak: LeakOutcome,
-    /// True if its kernel was too narrow for the condition.
-    pub(super) kernel_too_narrow: bool,
+    /// The width to try for its kernel, if another one may help.
+    pub(super) width: Option<Width>,
 }
 
 /// The next steps for a variant whose leak of the condition did not fall, after training on so many images, if that is known.
@@ -95,11 +115,14 @@ pub(super) fn advice(
             )];
         }
         LeakOutcome::Unchanged => "as before".to_owned(),
+        LeakOutcome::FellTooLittle { least, unit } => {
+            format!("as before (a fall below {} counts as none)", unit.least_difference(least))
+        }
         LeakOutcome::Increased { by, unit } => {
             format!("more than in the first variant, by {}", unit.difference(by))
         }
     };
-    let mut steps = objective_steps(recipe, &variant, condition, hiding.kernel_too_narrow);
+    let mut steps = objective_steps(recipe, &variant, condition, hiding.width);
     steps.extend(training_steps(recipe, &variant, (condition, images)));
     steps.push(
         "`simile sweep`, which compares values of these keys on held-out pictures (docs/src/how-to/lambda.md)"
@@ -133,7 +156,7 @@ fn objective_steps(
     recipe: &Recipe,
     variant: &RecipeVariant,
     condition: &str,
-    kernel_too_narrow: bool,
+    width: Option<Width>,
 ) -> Vec<String> {
     let set_here = |key: &str, value: &str| set_of_variant(recipe, variant, key, value);
     let parameter = |key: &str| variant.objective.parameters.get(key);
@@ -166,10 +189,13 @@ fn objective_steps(
         steps.push(format!("another temperature: {}", set_here("temperature", &TEMPERATURE.to_string())));
     }
     // A kernel of another kind has no width, and one that is chosen from the data no number to halve.
-    if let Some(sigma) = parameter("kernel").and_then(|kernel| kernel.get("sigma")).and_then(number_of) {
-        steps.push(match kernel_too_narrow {
-            true => format!("a wider kernel: {}", set_here("kernel.sigma", "median")),
-            false => format!("a narrower kernel: {}", set_here("kernel.sigma", &(sigma / 2.0).to_string())),
+    let sigma = parameter("kernel").and_then(|kernel| kernel.get("sigma")).and_then(number_of);
+    if let (Some(sigma), Some(width)) = (sigma, width) {
+        steps.push(match width {
+            Width::Wider => format!("a wider kernel: {}", set_here("kernel.sigma", "median")),
+            Width::Narrower => {
+                format!("a narrower kernel: {}", set_here("kernel.sigma", &(sigma / 2.0).to_string()))
+            }
         });
     }
     if let Some(lambda) = number("lambda") {
@@ -225,16 +251,16 @@ mod tests {
 
     /// The same, of a recipe with further sections.
     fn said_of(objective: &str, sections: &str) -> String {
-        said_after(objective, sections, false)
+        said_after(objective, sections, Some(Width::Narrower))
     }
 
-    /// The same, after a run whose kernel may have told all images apart.
-    fn said_after(objective: &str, sections: &str, kernel_too_narrow: bool) -> String {
+    /// The same, after a run whose kernel needs that change of its width.
+    fn said_after(objective: &str, sections: &str, width: Option<Width>) -> String {
         let head = "name = \"mine\"\n[data]\ndataset = \"digits\"\ntrain = 64\ntest = 32\n[train]\nbatch = 16\niterations = 2\n";
         let text = format!("{head}[objective]\n{objective}\n{sections}");
         let recipe = Recipe::resolved(&text, Path::new("mine.toml")).unwrap();
         let name = recipe.variants().remove(0).name;
-        let hiding = HidingOutcome { leak: LeakOutcome::Unchanged, kernel_too_narrow };
+        let hiding = HidingOutcome { leak: LeakOutcome::Unchanged, width };
         advice(&recipe, &name, hiding, ("colour", None)).join("\n")
     }
 
@@ -251,9 +277,27 @@ mod tests {
     #[test]
     fn a_kernel_that_tells_all_images_apart_gets_no_narrower() {
         let objective = "name = \"fair-cclk\"\nkernel = { name = \"rbf\", sigma = 5.0 }";
-        let text = said_after(objective, "", true);
+        let text = said_after(objective, "", Some(Width::Wider));
         assert!(text.contains("a wider kernel: `--set objective.kernel.sigma=median`"), "{text}");
         assert!(!text.contains("narrower"), "{text}");
+    }
+
+    /// Rounded to whole points, the least fall that counts could be below one that did not.
+    #[test]
+    fn the_least_fall_that_counts_is_rounded_up() {
+        assert_eq!(Unit::Images.least_difference(0.0737), "7.4 points");
+        assert_eq!(Unit::Images.least_difference(0.05), "5 points");
+        assert_eq!(Unit::Area.least_difference(0.0121), "1.3 points of ROC-AUC");
+        assert_eq!(Unit::RSquared.least_difference(0.101), "an R² of 0.11");
+        assert_eq!(Unit::RSquared.least_difference(0.1), "an R² of 0.10");
+    }
+
+    /// A wider kernel was advised, under which all images that differ are equally alike.
+    #[test]
+    fn a_kernel_of_images_that_are_equally_far_apart_keeps_its_width() {
+        let objective = "name = \"fair-cclk\"\nkernel = { name = \"rbf\", sigma = 0.1 }";
+        let text = said_after(objective, "", None);
+        assert!(text.contains("train longer") && !text.contains("kernel"), "{text}");
     }
 
     #[test]

@@ -118,11 +118,20 @@ fn subtitle(runs: &[FinishedRun]) -> String {
             let images = run.result.images.map(|images| format!("{} training images", images.train));
             let day = run.result.date.split('T').next().filter(|day| !day.is_empty()).map(str::to_owned);
             let seed = Some(format!("seed {}", run.result.seed));
-            let facts = [Some(variants.join(" and ")), images, seed, Some(run.result.devices())];
+            let facts = [Some(listed(&variants)), images, seed, Some(run.result.devices())];
             let facts = facts.into_iter().chain([Some(units::seconds(run.result.seconds)), day]).flatten();
             facts.collect::<Vec<_>>().join(" · ")
         }
         runs => runs.iter().map(|run| run.folder.as_str()).collect::<Vec<_>>().join(" · "),
+    }
+}
+
+/// Names with commas between them, and a word before the last.
+fn listed(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [others @ .., last] => format!("{} and {last}", others.join(", ")),
     }
 }
 
@@ -249,6 +258,17 @@ mod tests {
         let held_out = of("data.validation=8");
         assert!(held_out.contains("8 held-out training images to evaluate on"));
         assert!(!held_out.contains("test images"), "{held_out}");
+    }
+
+    #[test]
+    fn variants_are_listed_with_one_and() {
+        let of = |names: &[&str]| {
+            subtitle(&[run("a", 0, "", names.iter().map(|name| variant(name, 0.5)).collect())])
+        };
+        assert!(of(&["plain"]).starts_with("plain · "));
+        assert!(of(&["plain", "hide site"]).starts_with("plain and hide site · "));
+        let three = of(&["plain", "hide site", "keep age"]);
+        assert!(three.starts_with("plain, hide site and keep age · "), "{three}");
     }
 
     #[test]

@@ -1,9 +1,12 @@
 //! Tests that a step of any recipe reads nothing from its device. The count does not depend on the device, so the recipes run with
 //! networks of their own kind, and with each update beside each objective, on the CPU only. A GPU compiles each new kernel: there
-//! each objective, method, update and setting of a method runs with LeNet-5, and one recipe of each other kind of network but
-//! transformers, with accumulated gradients, the first with blurred views.
+//! each method, setting of a method and update runs with LeNet-5, or with the network that the method needs, and one recipe of each other
+//! kind of network but transformers, with accumulated gradients, the first with blurred views. Objectives that no other test runs on a GPU
+//! run there too, and those whose step goes another way on a GPU: it solves for kernel weights, or conditions on representations.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
 use std::sync::LazyLock;
 
 use burn::tensor::Device;
@@ -14,6 +17,7 @@ use simile_core::data::resize::Interpolation;
 use simile_core::data::synthetic::colour_mnist::Colours;
 use simile_core::data::synthetic::digits::draw_digits;
 use simile_core::data::{Condition, Dataset};
+use simile_core::loss::{self, Conditioning};
 use simile_core::nn::{Architecture, EncoderConfig};
 use simile_core::numeric::matrix::Matrix;
 use simile_core::numeric::read;
@@ -48,6 +52,15 @@ static RECIPES: LazyLock<Vec<(String, Recipe)>> = LazyLock::new(|| {
         }
     }
     recipes
+});
+
+/// The files of the reference numbers with which `tests/tests/devices/vectors.rs` compares loss and gradient on GPUs: the first case of
+/// each objective and form.
+static COMPARED_ON_GPUS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/vectors");
+    let files = fs::read_dir(folder).unwrap();
+    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.ends_with("__1.json")).collect()
 });
 
 /// The parts that a small run keeps from its recipe, beside objective and method.
@@ -183,6 +196,38 @@ impl Case {
         without_numbers(serde_json::to_value(&self.variant.algorithm).unwrap()).to_string()
     }
 
+    /// The parts that decide on the way of a step on a GPU: the method with its settings, and the update; the objective too, if its
+    /// way depends on the device, or if no other test runs it on a GPU. Of a network other than LeNet-5, whose method needs it, the
+    /// method alone: each further case has kernels of its own to compile.
+    fn on_gpu(&self) -> Vec<String> {
+        if self.network() != Architecture::LeNet5.name() {
+            return vec![self.settings()];
+        }
+        let mut texts = vec![self.update(), self.settings()];
+        if self.depends_on_device() || !self.is_compared_on_gpus() {
+            texts.push(self.loss());
+        }
+        texts
+    }
+
+    /// True if the step of the objective may ask where its embeddings lie: it solves for kernel weights, or conditions on
+    /// representations. `tests/src/reads.rs` lists the files that ask.
+    fn depends_on_device(&self) -> bool {
+        let spec = loss::spec(&self.variant.objective.name).unwrap();
+        spec.solves() || spec.conditioning() == Conditioning::Representation
+    }
+
+    fn is_compared_on_gpus(&self) -> bool {
+        let objective = &self.variant.objective;
+        let form = loss::spec(&objective.name).unwrap().form(objective.form.as_deref());
+        // The files of an objective without forms have a name in place of one.
+        let start = match form {
+            Some(form) => format!("{}__{}__", objective.name, form.name),
+            None => format!("{}__", objective.name),
+        };
+        COMPARED_ON_GPUS.iter().any(|file| file.starts_with(&start))
+    }
+
     fn network(&self) -> &'static str {
         self.recipe.encoder.config.name.name()
     }
@@ -215,7 +260,7 @@ fn without_numbers(settings: Value) -> Value {
 }
 
 /// The variants of all recipes of which some text is new.
-fn different<const N: usize>(parts: RecipeParts, texts: impl Fn(&Case) -> [String; N]) -> Vec<Case> {
+fn different(parts: RecipeParts, texts: impl Fn(&Case) -> Vec<String>) -> Vec<Case> {
     let (mut seen, mut cases) = (BTreeSet::new(), Vec::new());
     for (name, recipe) in RECIPES.iter() {
         for mut variant in recipe.variants() {
@@ -248,17 +293,25 @@ fn changed() -> [Case; 2] {
     [&cached[..], &averaged[..]].map(|set| made("fair-digits", set, RecipeParts::Nothing))
 }
 
-#[test]
-fn a_step_of_any_objective_method_and_update_reads_nothing_on_a_gpu() {
-    let mut cases = different(RecipeParts::Nothing, |case| [case.loss(), case.update(), case.settings()]);
-    for objective in
-        ["hardneg-cclk", "lff", "softcon", "rubi", "learned-mixin", "kernel-decoupled-uniformity"]
-    {
-        let has = cases.iter().any(|case| case.variant.objective.name == objective);
+/// Fails unless each of the objectives is in some case.
+fn assert_have(cases: &[Case], objectives: &[&str]) {
+    for objective in objectives {
+        let has = cases.iter().any(|case| case.variant.objective.name == *objective);
         assert!(has, "{objective} is in no recipe");
     }
+}
+
+/// The other objectives run in the next test, whose count is the same on a GPU. `match_on_gpus` of `tests/tests/devices/vectors.rs`
+/// proves that they compute there: it compares their losses and gradients.
+#[test]
+fn a_step_of_any_method_and_update_reads_nothing_on_a_gpu() {
+    let mut cases = different(RecipeParts::Nothing, Case::on_gpu);
+    assert_have(&cases, &["hardneg-cclk", "kernel-decoupled-uniformity"]);
     for update in ["lars", "sgd", "adam", "views apart: true"] {
         assert!(cases.iter().any(|case| case.update().contains(update)), "{update} is in no recipe");
+    }
+    for network in [Architecture::Vae, Architecture::Dcgan].map(Architecture::name) {
+        assert!(cases.iter().any(|case| case.network() == network), "{network} is in no recipe");
     }
     cases.extend(changed());
     let Some(device) = testing::needed(DeviceName::Wgpu) else { return };
@@ -267,8 +320,12 @@ fn a_step_of_any_objective_method_and_update_reads_nothing_on_a_gpu() {
 
 #[test]
 fn a_step_of_any_update_of_an_objective_reads_nothing_on_the_cpu() {
-    let together = |case: &Case| [[case.loss(), case.update(), case.settings()].join(" ")];
+    let together = |case: &Case| vec![[case.loss(), case.update(), case.settings()].join(" ")];
     let mut cases = different(RecipeParts::Nothing, together);
+    assert_have(
+        &cases,
+        &["hardneg-cclk", "lff", "softcon", "rubi", "learned-mixin", "kernel-decoupled-uniformity"],
+    );
     cases.extend(changed());
     // LeNet-5 computes in `f32` alone.
     cases.push(made("cifar-10", &["train.precision=\"bf16\""], RecipeParts::Kinds));
@@ -278,7 +335,7 @@ fn a_step_of_any_update_of_an_objective_reads_nothing_on_the_cpu() {
 
 #[test]
 fn a_step_of_any_network_and_views_reads_nothing_on_the_cpu() {
-    let cases = different(RecipeParts::Kinds, |case| [case.path()]);
+    let cases = different(RecipeParts::Kinds, |case| vec![case.path()]);
     let networks: BTreeSet<_> = cases.iter().map(Case::network).collect();
     assert!(networks.len() > 4 && cases.iter().any(Case::is_blurred), "{networks:?}");
     let device = testing::present(DeviceName::Cpu).unwrap();
@@ -288,7 +345,7 @@ fn a_step_of_any_network_and_views_reads_nothing_on_the_cpu() {
 /// One recipe of each kind of network but LeNet-5 and transformers, the first with blurred views, all with accumulated gradients.
 #[test]
 fn a_step_of_a_kind_of_network_reads_nothing_on_a_gpu() {
-    let mut cases = different(RecipeParts::KindsAccumulated, |case| [case.path()]);
+    let mut cases = different(RecipeParts::KindsAccumulated, |case| vec![case.path()]);
     cases.sort_by_key(|case| !case.is_blurred());
     // The kernels of a transformer take a GPU in software half a minute to compile.
     let mut seen = BTreeSet::from([Architecture::LeNet5.name(), Architecture::VitS16.name()]);

@@ -16,7 +16,26 @@ pub(super) const TEMPORARY_PREFIX: &str = ".tmp-simile-";
 /// # Errors
 /// If the folder cannot be written to.
 pub(crate) fn temporary_in(place: &Path) -> io::Result<NamedTempFile> {
-    tempfile::Builder::new().prefix(TEMPORARY_PREFIX).tempfile_in(place)
+    let made = tempfile::Builder::new().prefix(TEMPORARY_PREFIX).tempfile_in(place);
+    made.map_err(|error| without_temporary_name(&error, place))
+}
+
+/// An error of making a temporary file in a folder. It leaves out the path of that file, which the user did not choose.
+fn without_temporary_name(error: &io::Error, place: &Path) -> io::Error {
+    let reason = match error.kind() {
+        io::ErrorKind::NotFound if !place.is_file() => {
+            format!("there is no folder {}; make it first", place.display())
+        }
+        // Windows has no error of its own for a file in the place of a folder.
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+            format!("{} is not a folder; name another", place.display())
+        }
+        _ => {
+            let text = error.to_string();
+            text.split_once(" at path ").map_or(text.as_str(), |(reason, _)| reason).to_owned()
+        }
+    };
+    io::Error::new(error.kind(), reason)
 }
 
 /// A file in the making, which is at its place once it is complete and on the disk.
@@ -96,5 +115,26 @@ fn on_disk(place: &Path) {
     if cfg!(unix) {
         // The file itself is on the disk; without this step only a loss of power can lose its name.
         let _ = File::open(place).and_then(|place| place.sync_all());
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// The errors ended with the path of a temporary file.
+    #[test]
+    fn a_folder_that_cannot_take_a_file_is_named_and_no_temporary_file() {
+        let place = tempfile::tempdir().unwrap();
+        let missing = place.path().join("none");
+        let error = || AtomicFile::begin(&missing.join("v.npy")).unwrap_err();
+        let expected = format!("there is no folder {}; make it first", missing.display());
+        assert_eq!(error().to_string(), expected);
+        assert_eq!(error().kind(), io::ErrorKind::NotFound);
+        fs::write(&missing, "").unwrap();
+        assert_eq!(error().to_string(), format!("{} is not a folder; name another", missing.display()));
+        let too_long = temporary_in(&place.path().join("x".repeat(300))).unwrap_err().to_string();
+        assert!(!too_long.is_empty() && !too_long.contains(TEMPORARY_PREFIX), "{too_long}");
     }
 }

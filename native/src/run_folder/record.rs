@@ -258,6 +258,11 @@ impl VariantResult {
         self.warnings.iter().any(|warning| warning.starts_with(Kernel::ALL_APART))
     }
 
+    /// True if its kernel tells all images apart, and a kernel of no other width would help.
+    pub(crate) fn images_equally_apart(&self) -> bool {
+        self.warnings.iter().any(|warning| warning.starts_with(Kernel::EQUALLY_APART))
+    }
+
     /// The message of the divergence of its training, if it diverged.
     pub(crate) fn diverged(&self) -> Option<&str> {
         let stopped = self.stopped.as_ref().filter(|stopped| stopped.reason == StopReason::Diverged);

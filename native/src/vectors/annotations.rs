@@ -108,7 +108,7 @@ impl Annotations {
             "path" => files.is_some(),
             _ => false,
         };
-        let others: Vec<(&str, &Cells)> = columns
+        let mut attributes: Vec<(&str, &Cells)> = columns
             .iter()
             .filter(|(name, _)| !has_role(name))
             .map(|(name, cells)| (name.as_str(), cells))
@@ -122,12 +122,14 @@ impl Annotations {
         };
         let files = files.cloned().unwrap_or_else(|| vec![String::new(); labels.len()]);
         let mut catalogue = Catalogue::new(origin, files, splits.clone(), labels, classes)?;
-        if let Some(subjects) = subjects(&others, wanted, split.is_some()) {
+        if let Some((column, subjects)) = subjects(&attributes, wanted, split.is_some()) {
             let (numbers, names) = numbered(subjects.iter().map(String::as_str));
             split.and_then(|_| in_several_splits(&numbers, &names, &splits)).iter().for_each(line);
             catalogue = catalogue.with_subjects(numbers)?;
+            // Whole subjects are held out, of which a probe could name none. Where a column says the splits, a subject may be in both.
+            attributes.retain(|(name, _)| split.is_some() || *name != column);
         }
-        for (name, condition) in conditions(&others, wanted) {
+        for (name, condition) in conditions(&attributes, wanted) {
             catalogue = catalogue.with_condition(&name, condition)?;
         }
         Ok(Self { catalogue, has_split: split.is_some(), names_files: None })
@@ -265,15 +267,19 @@ fn append(whole: &mut Option<Vec<(String, Cells)>>, columns: Vec<(String, Cells)
     Ok(())
 }
 
-/// The cells of the column that says the subject of each row, if there is one and it is not `wanted` as an attribute.
-fn subjects(columns: &[(&str, &Cells)], wanted: Option<&str>, has_split: bool) -> Option<Vec<String>> {
+/// The column that says the subject of each row with its cells, if there is one and it is not `wanted` as an attribute.
+fn subjects(
+    columns: &[(&str, &Cells)],
+    wanted: Option<&str>,
+    has_split: bool,
+) -> Option<(String, Vec<String>)> {
     let header: Vec<String> = columns.iter().map(|(name, _)| (*name).to_owned()).collect();
     let name = subject::named(&header)?;
     let cells = words(columns.iter().find(|(column, _)| column == name)?.1);
     let words: Vec<&str> = cells.iter().map(String::as_str).collect();
     let column = SubjectColumn::of(name, &words, wanted == Some(name.as_str()))?;
     column.note(has_split, "row").iter().for_each(line);
-    column.subject().map(|_| cells)
+    column.subject().map(|name| (name, cells))
 }
 
 /// The attributes: all lists, and the other columns as those of a CSV file. A column of floats holds numbers, whatever their values,
@@ -358,7 +364,8 @@ mod tests {
     fn columns_of_a_file_are_what_those_of_a_table_are() {
         let catalogue = read(&columns(), None);
         let names: Vec<&str> = catalogue.conditions.keys().map(String::as_str).collect();
-        assert_eq!(names, ["age", "colour", "dose", "patient", "site"], "a note and a constant say nothing");
+        assert_eq!(names, ["age", "colour", "dose", "site"], "a note and a constant say nothing");
+        assert!(read(&columns(), Some("patient")).conditions.contains_key("patient"), "it is asked for");
         assert!(
             matches!(&catalogue.conditions["site"], Condition::Categorical { names, .. } if names == &["0", "1", "2"])
         );
@@ -369,6 +376,16 @@ mod tests {
         );
     }
 
+    /// Its leak was no longer measured, without a word.
+    #[test]
+    fn the_column_of_the_patients_is_an_attribute_where_a_column_says_the_splits() {
+        let mut columns = columns();
+        let split = |row: usize| if row < ROWS / 2 { "train" } else { "test" }.to_owned();
+        columns.push(("split".into(), Cells::Text((0..ROWS).map(split).collect())));
+        let catalogue = read(&columns, None);
+        assert!(catalogue.conditions.contains_key("patient") && catalogue.subjects.is_some());
+    }
+
     #[test]
     fn a_place_on_the_plane_is_no_attribute_and_a_column_of_that_name_is() {
         let place = || Cells::Number((0..ROWS).map(|row| row as f64 / 7.0).collect());
@@ -376,9 +393,9 @@ mod tests {
             |columns: &[(String, Cells)]| read(columns, None).conditions.into_keys().collect::<Vec<_>>();
         let mut own = columns();
         own.extend(PLANE.map(|name| (name.to_owned(), place())));
-        assert_eq!(names(&own), ["age", "colour", "dose", "patient", "site"]);
+        assert_eq!(names(&own), ["age", "colour", "dose", "site"]);
         own.retain(|(name, _)| name != "y");
-        assert_eq!(names(&own), ["age", "colour", "dose", "patient", "site", "x"]);
+        assert_eq!(names(&own), ["age", "colour", "dose", "site", "x"]);
     }
 
     #[test]

@@ -49,14 +49,18 @@ pub(super) fn read(csv: &Path, label: Option<&str>, wanted: Option<&str>) -> Res
     class::check(class, &table.cells(class).collect::<Vec<_>>(), &csv.display().to_string())?;
     let file = named(&table.header, &FILES);
     let split = split_column(&table, class)?;
-    let candidates = table.candidates(&[file, Some(class), split.as_ref()]).into_iter();
+    let subject = table.subject(class, |subject| wanted == Some(subject));
+    let on_subject = subject.as_ref().and_then(|subject| subject.note(split.is_some(), "row"));
+    let subject = subject.and_then(SubjectColumn::subject);
+    // Whole subjects are held out, of which a probe could name none. Where a column says the splits, a subject may be in both.
+    let held_out = subject.as_ref().filter(|_| split.is_none());
+    let candidates = table.candidates(&[file, Some(class), split.as_ref(), held_out]).into_iter();
     let columns = candidates.map(|name| Column::of(name, table.cells(name)));
     let attributes = Attributes::of(columns, wanted, table.rows.len());
     attributes.notes.iter().for_each(line);
     let classes = counted(table.cells(class).filter(|cell| !cell.is_empty()));
     class::mostly_single_row_classes(class, &classes, "row").iter().for_each(line);
-    let subject = table.subject(class, |subject| wanted == Some(subject));
-    subject.iter().filter_map(|subject| subject.note(split.is_some(), "row")).for_each(line);
+    on_subject.iter().for_each(line);
     let are_codes = |column: &&Column| matches!(column.kind, ColumnKind::Categories { are_codes: true, .. });
     let folder = csv.parent().unwrap_or(Path::new(""));
     let section = TableSection {
@@ -64,7 +68,7 @@ pub(super) fn read(csv: &Path, label: Option<&str>, wanted: Option<&str>) -> Res
         file: file.unwrap_or(class).clone(),
         label: class.clone(),
         split,
-        subject: subject.and_then(SubjectColumn::subject),
+        subject,
         conditions: attributes
             .columns
             .iter()

@@ -50,6 +50,38 @@ fn read(place: &Path, parts: &[&str], table: &str) -> Result<ProbeVectors> {
 }
 
 #[test]
+fn the_column_of_the_patients_is_no_attribute_unless_it_is_asked_for() {
+    let place = tempfile::tempdir().unwrap();
+    let table = place.path().join("table.csv");
+    let row =
+        |at: usize| format!("{},{},p{}\n", ["ill", "well"][at % 2], ["north", "south"][at / 2 % 2], at / 2);
+    fs::write(&table, format!("label,hospital,patient\n{}", (0..20).map(row).collect::<String>())).unwrap();
+    let read = |wanted: Option<&str>| {
+        let catalogue = table::read(&table, None, wanted).unwrap().table.catalogue;
+        let names: Vec<String> = catalogue.conditions.into_keys().collect();
+        (names, catalogue.subjects.is_some())
+    };
+    assert_eq!(read(None), (vec!["hospital".into()], true));
+    assert_eq!(read(Some("patient")), (vec!["hospital".into(), "patient".into()], false));
+}
+
+/// Its leak was no longer measured, without a word.
+#[test]
+fn the_column_of_the_patients_is_an_attribute_where_a_column_says_the_splits() {
+    let place = tempfile::tempdir().unwrap();
+    let table = place.path().join("table.csv");
+    let row = |at: usize| {
+        let split = if at < 20 { "train" } else { "test" };
+        format!("{},{split},{},p{}\n", ["ill", "well"][at % 2], ["north", "south"][at / 2 % 2], at % 10)
+    };
+    let rows: String = (0..30).map(row).collect();
+    fs::write(&table, format!("label,split,hospital,patient\n{rows}")).unwrap();
+    let catalogue = table::read(&table, None, None).unwrap().table.catalogue;
+    assert_eq!(catalogue.conditions.keys().collect::<Vec<_>>(), ["hospital", "patient"]);
+    assert!(catalogue.subjects.is_some());
+}
+
+#[test]
 fn parts_are_the_whole_in_every_format() {
     let place = folder();
     let whole = read(place.path(), &["whole.npy"], "table.csv").unwrap();

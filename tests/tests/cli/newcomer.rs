@@ -9,7 +9,9 @@ use simile_tests::place;
 use simile_tests::schema::violations;
 
 use crate::support::pictures::picture;
-use crate::support::program::{complaint, json, simile, stderr, stderr_of, stdout, stdout_of};
+use crate::support::program::{
+    complaint, json, json_of, simile, stderr, stderr_of, stdout, stdout_of, text_of,
+};
 use crate::support::recipes::Edited as _;
 use crate::support::run::result;
 use crate::support::scans::{CLASSES, Dice, scan, scans};
@@ -38,7 +40,11 @@ fn a_recipe_for_ones_own_pictures_runs_as_it_is_written() {
     assert!(!recipe.contains("patient ="), "a value of its own for each picture is no attribute:\n{recipe}");
     let checked = stdout(place.path(), &["data", "check", "scans.toml", "--data", "scans"]);
     assert!(checked.contains("is sound"), "{checked}");
-    let smoke = json(place.path(), &["train", "scans.toml", "--data", "scans", "--smoke", "--json"]);
+    let smoke = ["train", "scans.toml", "--data", "scans", "--smoke", "--json"];
+    let smoke = simile(place.path(), &smoke).assert().success();
+    let said = stderr_of(smoke.get_output());
+    assert!(!said.contains("all are taken"), "the smoke test asks for 256 images, and not the user: {said}");
+    let smoke = json_of(smoke.get_output());
     let variants: Vec<&str> =
         smoke["arms"].as_array().unwrap().iter().map(|variant| variant["name"].as_str().unwrap()).collect();
     assert_eq!(variants, ["plain", "hide hospital", "keep age"]);
@@ -53,7 +59,126 @@ fn a_recipe_for_ones_own_pictures_runs_as_it_is_written() {
     let elsewhere = complaint(place.path(), &["train", "fair-digits", "--hide", "colour"], 2);
     assert!(elsewhere.contains("folder of pictures"), "{elsewhere}");
     let nowhere = complaint(place.path(), &["train", "scan", "--hide", "hospital"], 2);
-    assert!(nowhere.contains("there is no folder `scan`"), "{nowhere}");
+    assert!(nowhere.contains("there is no folder `scan`; did you mean `scans`?"), "{nowhere}");
+    for command in [&["train", "scan"][..], &["data", "check", "scan"]] {
+        let text = complaint(place.path(), command, 2);
+        assert!(text.contains("; did you mean `scans`?") && !text.contains("known:"), "{text}");
+    }
+    // The folder would be trained on with a new draft, without the edits of the recipe.
+    for (command, near, code) in [
+        (&["train", "scan.toml", "--data", "scans"][..], "scans.toml", 2),
+        (&["train", "scans.tml"], "scans.toml", 2),
+        (&["data", "check", "scans.tom"], "scans.toml", 2),
+        (&["sweep", "scan", "--grid", "train.batch=16,32"], "scans.toml", 2),
+        (&["init", "scan"], "scans", 2),
+        (&["data", "check", "scan", "--label", "label"], "scans", 2),
+        (&["train", "scans.toml", "--data", "scan"], "scans", 1),
+    ] {
+        let text = complaint(place.path(), command, code);
+        assert!(text.contains(&format!("; did you mean `{near}`?")), "{command:?}: {text}");
+    }
+    for command in
+        [&["train", "scans/images.csv", "--hide", "age"][..], &["data", "check", "scans/images.csv"]]
+    {
+        let table = complaint(place.path(), command, 2);
+        assert!(table.contains("`scans/images.csv` is a table; name its folder"), "{table}");
+    }
+    let several = complaint(place.path(), &["train", "scans", "--hide", "hospital,age"], 2);
+    assert!(several.contains("; give --hide once for each: --hide hospital --hide age"), "{several}");
+}
+
+/// A folder of pictures, two of each of thirty patients.
+fn scans_of_patients(place: &Path) {
+    scans(place, 60);
+    let table = place.join("scans/images.csv");
+    let rows = fs::read_to_string(&table).unwrap();
+    let of_patient = |(at, row): (usize, &str)| {
+        let (before, _) = row.rsplit_once(',').unwrap();
+        if at == 0 { format!("{row}\n") } else { format!("{before},p{}\n", (at - 1) / 2) }
+    };
+    fs::write(&table, rows.lines().enumerate().map(of_patient).collect::<String>()).unwrap();
+}
+
+/// Pictures of one patient were trained and tested on, without a word.
+#[test]
+fn a_recipe_that_does_not_name_the_patients_is_noted() {
+    let place = place();
+    scans_of_patients(place.path());
+    let recipe = "[data]\ndataset = \"table\"\ntest = 12\n\n[data.table]\ncsv = \"images.csv\"\n\n[data.table.conditions]\n\
+                  hospital = [\"hospital\"]\n\n[encoder]\nname = \"lenet5\"\ninput_size = 32\n\n[train]\nbatch = 16\niterations = 1\n\n\
+                  [probe]\ncondition = \"hospital\"\nsteps = 2\n\n[objective]\nname = \"nt-xent\"\n";
+    fs::write(place.path().join("mine.toml"), recipe).unwrap();
+    let note = "images.csv: `patient` seems to name the patient, or another subject, of each picture";
+    let remedy = "write subject = \"patient\" in [data.table]";
+    let train = ["train", "mine.toml", "--data", "scans", "--device", "cpu"];
+    let said = stderr(place.path(), &train);
+    assert!(said.contains(note) && said.contains(remedy), "{said}");
+    let check = ["data", "check", "mine.toml", "--data", "scans"];
+    assert!(stdout(place.path(), &check).contains(note));
+    let with_subject = recipe.edited("csv = \"images.csv\"", "csv = \"images.csv\"\nsubject = \"patient\"");
+    fs::write(place.path().join("mine.toml"), with_subject).unwrap();
+    let checked = simile(place.path(), &check).assert().success();
+    let said = text_of(checked.get_output());
+    assert!(!said.contains("seems to name") && said.contains("is sound"), "{said}");
+    // The recipe of the folder itself names them, and they are no attribute.
+    let checked = simile(place.path(), &["data", "check", "scans"]).assert().success();
+    let said = text_of(checked.get_output());
+    assert!(!said.contains("seems to name") && !said.contains("patient: "), "{said}");
+    assert!(!said.contains("its leak cannot be measured"), "{said}");
+}
+
+/// A second note advised a key of a recipe, where there was none.
+#[test]
+fn an_empty_cell_among_the_patients_of_a_folder_is_said_once() {
+    let place = place();
+    scans_of_patients(place.path());
+    let table = place.path().join("scans/images.csv");
+    let rows = fs::read_to_string(&table).unwrap();
+    fs::write(&table, rows.replacen(",p0\n", ",\n", 1)).unwrap();
+    let gaps = "column `patient` has empty cells, so rows of one patient may be in both splits";
+    let few = ["--set", "train.iterations=1", "--set", "probe.steps=2", "--device", "cpu", "--out", "run"];
+    for command in [
+        &[&["train", "scans", "--hide", "hospital"][..], &few].concat()[..],
+        &["data", "check", "scans"],
+        &["init", "scans"],
+    ] {
+        let done = simile(place.path(), command).assert().success();
+        let said = text_of(done.get_output());
+        assert_eq!(said.matches(gaps).count(), 1, "{command:?}: {said}");
+        assert!(!said.contains("seems to name"), "{command:?}: {said}");
+    }
+    assert!(!stderr(place.path(), &["evaluate", "run"]).contains("seems to name"));
+    let of_file = stdout(place.path(), &["data", "check", "scans.toml", "--data", "scans"]);
+    let remedy = "fill its empty cells, and write subject = \"patient\" in [data.table]";
+    assert!(of_file.contains("seems to name") && of_file.contains(remedy), "{of_file}");
+}
+
+#[test]
+fn numbers_of_pictures_that_are_not_there_are_errors_of_usage() {
+    let place = place();
+    scans(place.path(), 60);
+    stdout(place.path(), &["init", "scans"]);
+    for (set, reason) in [
+        ("data.test=400", "`data.test` is 400, expected 1 to 59 of 60 pictures"),
+        ("data.validation=400", "`data.validation` is 400, expected 1 to 47 of 48 training images"),
+    ] {
+        let text = complaint(place.path(), &["train", "scans.toml", "--data", "scans", "--set", set], 2);
+        assert!(text.contains(reason), "{text}");
+    }
+}
+
+#[test]
+fn pictures_that_have_moved_are_said_once() {
+    let place = place();
+    scans(place.path(), 60);
+    let few = ["--set", "train.iterations=1", "--set", "probe.steps=2", "--device", "cpu", "--out", "run"];
+    simile(place.path(), &[&["train", "scans"], &few[..]].concat()).assert().success();
+    fs::rename(place.path().join("scans"), place.path().join("moved")).unwrap();
+    for command in [&["evaluate", "run"][..], &["train", "--resume", "run", "--set", "train.iterations=2"]] {
+        let text = complaint(place.path(), command, 1);
+        assert!(text.contains("name their folder with --data DIR"), "{text}");
+        assert!(!text.contains("is not a folder"), "{text}");
+    }
 }
 
 #[test]

@@ -8,17 +8,19 @@ use simile_core::data::Dataset;
 use simile_core::nn::EncoderConfig;
 
 use crate::cli::DataCheck;
+use crate::columns::overlooked;
+use crate::columns::words::number_of;
 use crate::commands::shared::named_data::{NamedData, refuse_folder_of_drawn, section};
 use crate::commands::shared::own_pictures::{csv_in_folder, for_a_folder};
 use crate::config::Changes;
 use crate::config::probe::ProbeSection;
 use crate::config::shipped::Shipped;
 use crate::console::{Console, line, table_of_numbers};
-use crate::data::{CheckReport, DataSection, DatasetName, Survey, check as check_files, sets};
+use crate::data::{CheckReport, DataSection, DatasetName, Survey, TableSection, check as check_files, sets};
 use crate::draft::{Draft, OwnPictureOptions};
 use crate::exit::message_with_causes;
 use crate::experiment::preflight::{WarningTerms, check_measured, leak_warnings};
-use crate::experiment::prepare::splits::{Splits, no_folder};
+use crate::experiment::prepare::splits::{Splits, no_folder, refused};
 
 /// The contents of a data set.
 #[derive(Serialize)]
@@ -63,7 +65,7 @@ pub(super) fn run(arguments: &DataCheck, console: Console) -> Result<()> {
     let DataCheck { label, csv, .. } = arguments;
     let name = arguments.name.as_str();
     let NamedData { data, encoder, probe, .. } = match Path::new(name) {
-        folder if folder.is_dir() && !ships(name) => {
+        folder if is_folder(name) => {
             let csv = csv.as_deref().map(|csv| csv_in_folder(folder, csv));
             let options = OwnPictureOptions {
                 label: label.as_deref(),
@@ -75,7 +77,7 @@ pub(super) fn run(arguments: &DataCheck, console: Console) -> Result<()> {
         _ if label.is_some() || csv.is_some() => {
             return Err(for_a_folder("--label and --csv", name));
         }
-        _ => section(name)?,
+        _ => section(name, true)?,
     };
     refuse_folder_of_drawn(&data, arguments.data.path())?;
     // Of data that are not drawn, the files are looked for in the folder.
@@ -112,6 +114,11 @@ pub(super) fn run(arguments: &DataCheck, console: Console) -> Result<()> {
     console.answer(&answer, || answer.text())
 }
 
+/// True for a folder of pictures, which needs no recipe.
+fn is_folder(name: &str) -> bool {
+    Path::new(name).is_dir() && !ships(name)
+}
+
 /// True for the name of a data set or a recipe, which goes before a folder of that name.
 fn ships(name: &str) -> bool {
     DatasetName::find(name).is_some() || Shipped::find(name).is_some()
@@ -126,10 +133,10 @@ fn check_own(
     console: Console,
 ) -> Result<()> {
     let folder = folder.ok_or_else(|| no_folder(data))?;
-    let mut survey = Survey::from_files(data, folder)?;
+    let mut survey = Survey::from_files(data, folder).map_err(|error| refused(data, error))?;
     let mut contents = None;
     if survey.refused.is_none() {
-        let splits = Splits::load(data, Some(folder), encoder)?;
+        let splits = Splits::sample(data, Some(folder), encoder)?;
         if !splits.train.conditions.contains_key(&probe.condition) {
             probe.condition = splits.train.conditions.keys().next().cloned().unwrap_or_default();
         }
@@ -138,14 +145,20 @@ fn check_own(
             .map(|error| message_with_causes(&error));
         let terms = WarningTerms { things: "images", evaluation_split: data.evaluation_split(), key: None };
         let warnings = leak_warnings(&probe, [&splits.train, &splits.test], terms);
-        splits.lack().into_iter().chain(warnings).for_each(|note| survey.note(note));
+        // Of a folder the draft has said why it left the column out, and there is no recipe to name it in.
+        let table = data.of_dataset.get::<TableSection>().filter(|_| !is_folder(name));
+        let on_subject = table.and_then(|table| overlooked::note(table, folder));
+        let notes = on_subject.into_iter().chain(splits.lack()).chain(warnings);
+        notes.for_each(|note| survey.note(note));
         contents = Some(Contents::of(&splits));
     }
     let sound = survey.refused.is_none();
     let answer = Checked { name: name.into(), contents, survey, sound };
     console.answer(&answer, || answer.text())?;
-    anyhow::ensure!(sound, "a run would refuse {name} in {}", folder.display());
-    Ok(())
+    match &answer.survey.refused {
+        None => Ok(()),
+        Some(reason) => anyhow::bail!("a run would refuse the pictures in {}: {reason}", folder.display()),
+    }
 }
 
 /// The data of a folder of pictures, with all of its attributes.
@@ -191,18 +204,27 @@ impl Contents {
     fn text(&self) -> String {
         let line = |name: &str, split: &SplitSummary| {
             let [height, width, channels] = split.size;
-            let count = |of: Option<&usize>| of.copied().unwrap_or(0);
-            let (least, most) =
-                (count(split.class_counts.iter().min()), count(split.class_counts.iter().max()));
+            let classes = number_of(split.classes, "class", "classes");
+            let sizes = sizes(&split.class_counts);
             let attributes =
                 if split.variables.is_empty() { "none".into() } else { split.variables.join(", ") };
             format!(
-                "{name:<6} {} images of {height}x{width}x{channels}, {} classes of {least} to {most}, \
-                 attributes: {attributes}\n",
-                split.images, split.classes,
+                "{name:<6} {} of {height}x{width}x{channels}, {classes} of {sizes}, attributes: {attributes}\n",
+                number_of(split.images, "image", "images")
             )
         };
         line("train", &self.train) + &line("test", &self.test)
+    }
+}
+
+/// The numbers of images of some classes, from the least to the greatest, in words.
+fn sizes(class_counts: &[usize]) -> String {
+    let least = class_counts.iter().min().copied().unwrap_or(0);
+    let most = class_counts.iter().max().copied().unwrap_or(0);
+    match (least == most, class_counts.len()) {
+        (true, 0 | 1) => number_of(most, "image", "images"),
+        (true, _) => format!("{} each", number_of(most, "image", "images")),
+        (false, _) => format!("{least} to {most} images each"),
     }
 }
 
@@ -214,5 +236,18 @@ fn describe(dataset: &Dataset) -> SplitSummary {
         classes: dataset.classes.len(),
         class_counts: dataset.class_counts(),
         variables: dataset.conditions.keys().cloned().collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_of_as_many_images_are_said_with_one_number() {
+        assert_eq!(sizes(&[120, 136, 128]), "120 to 136 images each");
+        assert_eq!(sizes(&[120, 120]), "120 images each");
+        assert_eq!(sizes(&[1, 1]), "1 image each");
+        assert_eq!((sizes(&[240]), sizes(&[])), ("240 images".into(), "0 images".into()));
     }
 }

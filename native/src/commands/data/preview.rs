@@ -25,7 +25,7 @@ pub(super) fn run(arguments: &DataPreview, console: Console) -> Result<()> {
             "--out is {out}, and the picture is a PNG; let its name end with .png"
         )));
     }
-    let NamedData { mut data, encoder, .. } = section(&arguments.name)?;
+    let NamedData { mut data, encoder, .. } = section(&arguments.name, false)?;
     refuse_folder_of_drawn(&data, arguments.data.path())?;
     if let Medium::Pictures(set) = data.dataset.medium() {
         // Only as many images as can be shown are decoded; they are drawn from all classes.

@@ -9,7 +9,7 @@ use simile_core::nn::checkpoint::Metadata;
 use crate::config::Recipe;
 use crate::exit::usage;
 use crate::experiment::prepare::prior;
-use crate::experiment::prepare::splits::Splits;
+use crate::experiment::prepare::splits::{Splits, explained};
 use crate::experiment::resume::same_data::check_same_pictures;
 use crate::run_folder::folder::RunFolder;
 use crate::run_folder::model::file as file_of;
@@ -57,11 +57,11 @@ pub(in crate::commands) fn splits(
 ) -> Result<Splits> {
     let splits = match folder.filter(|folder| !folder.is_dir()) {
         None => Splits::of(recipe, folder)?,
-        Some(absent) => Splits::of(recipe, folder).with_context(|| {
-            format!(
-                "the data of the model are not in {}; name their folder with --data DIR",
-                absent.display()
-            )
+        Some(absent) => Splits::of(recipe, folder).map_err(|error| {
+            let absent = absent.display();
+            let words =
+                format!("the data of the model are not in {absent}; name their folder with --data DIR");
+            explained(error, words)
         })?,
     };
     if model.is_dir() {

@@ -7,7 +7,7 @@ use simile_core::augment::Augmentation;
 use simile_core::nn::EncoderConfig;
 
 use super::shipped::{ShippedKind, refuse_other_kind};
-use crate::config::explain::suggestion;
+use crate::config::own_names::{Accepted, no_such_name};
 use crate::config::probe::ProbeSection;
 use crate::config::shipped::Shipped;
 use crate::config::{Changes, Recipe};
@@ -37,8 +37,12 @@ impl From<Recipe> for NamedData {
     }
 }
 
-/// The data of a recipe, or a data set by its name.
-pub(in crate::commands) fn section(name: &str) -> Result<NamedData> {
+/// The data of a recipe, or a data set by its name. `folders` is true if the command takes folders of pictures too: a name that is not
+/// there may then be that of one.
+///
+/// # Errors
+/// A usage error if the name is not known, or its data cannot be read without a recipe; as [`Recipe::load`].
+pub(in crate::commands) fn section(name: &str, folders: bool) -> Result<NamedData> {
     // A table cannot be read without the names of its columns, which are in a recipe.
     if let Some(data) = DatasetName::find(name).map(DataSection::of).filter(|data| data.check().is_ok()) {
         return Ok(NamedData {
@@ -63,13 +67,8 @@ pub(in crate::commands) fn section(name: &str) -> Result<NamedData> {
     }
     refuse_other_kind(name, &[ShippedKind::Recipe, ShippedKind::Dataset])?;
     if Shipped::find(name).is_none() && !path.exists() {
-        if is_path(name) {
-            return Err(usage(format_args!("there is no file `{name}`")));
-        }
-        return Err(usage(format_args!(
-            "no data set or recipe is named `{name}`{}",
-            suggestion(name, sets::names().iter().copied())
-        )));
+        let kinds = if folders { "data set, recipe or folder" } else { "data set or recipe" };
+        return Err(no_such_name(name, Accepted { kinds, folders, data_sets: sets::names() }));
     }
     Ok(Recipe::load(name, &Changes::default())?.into())
 }
@@ -93,7 +92,18 @@ pub(in crate::commands) fn refuse_folder_of_drawn(data: &DataSection, folder: Op
     )))
 }
 
-/// True for a name that only a file can have.
-fn is_path(name: &str) -> bool {
-    name.contains(['/', '\\']) || Path::new(name).extension().is_some_and(|ending| ending == "toml")
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// A recipe was not thought of, although it is taken.
+    #[test]
+    fn a_name_that_is_nearly_that_of_a_shipped_recipe_is_said_beside_the_list_of_data_sets() {
+        let refused = |folders| section("fair-digit", folders).err().unwrap().to_string();
+        let hint =
+            format!("is named `fair-digit`; did you mean `fair-digits`? known: {}", sets::names().join(", "));
+        assert_eq!(refused(true), format!("no data set, recipe or folder {hint}"));
+        assert_eq!(refused(false), format!("no data set or recipe {hint}"));
+    }
 }

@@ -2,15 +2,23 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::config::Recipe;
+use crate::config::own_names::near_folder;
 use crate::exit::usage;
 
 /// The error of options for a folder of pictures beside a name that is none, or is that of a recipe or a data set too.
 pub(in crate::commands) fn for_a_folder(options: &str, name: &str) -> anyhow::Error {
+    if let Err(table) = Recipe::refuse_table(name) {
+        return table;
+    }
     match Path::new(name).is_dir() {
         true => usage(format_args!(
             "{options} are for a folder of pictures, and `{name}` names what ships with the program; write ./{name} for the folder"
         )),
-        false => usage(format_args!("{options} are for a folder of pictures, and `{name}` is none")),
+        false => usage(format_args!(
+            "{options} are for a folder of pictures, and `{name}` is none{}",
+            near_folder(Path::new(name))
+        )),
     }
 }
 

@@ -11,6 +11,7 @@ use super::shared::named_data::refuse_folder_of_drawn;
 use super::shared::runs::{listed_or_run, refuse_run};
 use super::shared::shipped::{ShippedKind, refuse_other_kind};
 use crate::cli::Sweep as Arguments;
+use crate::columns::words::number_of;
 use crate::console::{Console, line};
 use crate::experiment::several::task::nothing_missing;
 use crate::experiment::several::{Several, devices_of};
@@ -75,7 +76,8 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
 /// Does or reads the runs of a search, and says what they found.
 fn answer(search: &Search<'_>, several: &Several<'_>, arguments: &Arguments, console: Console) -> Result<()> {
     let Search { plan, grid, .. } = *search;
-    line(format_args!("{} of {grid} points, {} runs each", plan.points.len(), arguments.seeds));
+    let runs = number_of(arguments.seeds as usize, "run", "runs");
+    line(format_args!("{} of {grid} points, {runs} each", plan.points.len()));
     let outcomes = several.all()?;
     let (missing, count) = (several.missing(&outcomes), several.tasks.len());
     if missing.len() == count {

@@ -13,6 +13,7 @@ use crate::commands::shared::named_data::refuse_folder_of_drawn;
 use crate::commands::shared::own_pictures::for_a_folder;
 use crate::commands::shared::shipped::{ShippedKind, refuse_other_kind};
 use crate::config::key_path::key_of;
+use crate::config::own_names::{Accepted, near_folder, no_such_name};
 use crate::config::shipped::Shipped;
 use crate::config::{Changes, Recipe};
 use crate::console::{Console, line, table_of_numbers};
@@ -131,13 +132,18 @@ fn recipe_with_data(name: &str, arguments: &Train, changes: &Changes<'_>) -> Res
         }
         return Ok(RecipeWithData { recipe, data: Some(folder.to_owned()) });
     }
-    if !own.is_empty() && !folder.exists() && Shipped::find(name).is_none() {
-        return Err(usage(format_args!("there is no folder `{name}`")));
+    let is_unknown = !folder.exists() && Shipped::find(name).is_none();
+    if !own.is_empty() && is_unknown {
+        return Err(usage(format_args!("there is no folder `{name}`{}", near_folder(folder))));
     }
     if !own.is_empty() {
         return Err(for_a_folder("--hide, --keep, --label and --csv", name));
     }
     refuse_other_kind(name, &[ShippedKind::Recipe])?;
+    if is_unknown {
+        let kinds = "recipe, file or folder";
+        return Err(no_such_name(name, Accepted { kinds, folders: true, data_sets: &[] }));
+    }
     let (recipe, data) = (Recipe::load(name, changes)?, arguments.data.path());
     refuse_folder_of_drawn(&recipe.data, data)?;
     Ok(RecipeWithData { recipe, data: data.map(Path::to_owned) })

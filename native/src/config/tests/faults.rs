@@ -134,6 +134,32 @@ fn a_key_that_no_part_of_an_objective_reads_is_refused() {
     assert!(Recipe::resolved(&format!("name = \"mine\"\n{text}"), Path::new("recipe.toml")).is_ok());
 }
 
+/// It was followed as if the setting were absent.
+#[test]
+fn a_setting_of_the_bias_amplifying_loss_that_its_form_does_not_read_is_refused() {
+    let with = |triplet: &str| {
+        let method = format!("\n[method]\nname = \"difficulty\"\ntriplet = {{ {triplet} }}\n\n[data]");
+        SMALL.replace("\n[data]", &method).replace("fair-cclk", "wcl-weighted-dcl")
+    };
+    let reason = "`method.triplet.tau_plus` has no effect: only the form `released` of wcl-triplet reads it";
+    for triplet in ["tau_plus = 0.3", "variant = \"paper\", tau_plus = 0.3"] {
+        let text = usage_error(load(&with(triplet), &[]));
+        assert!(text.contains(&format!("line 4: {reason}")), "{triplet}: {text}");
+        assert!(text.contains("`method.triplet.variant = \"released\"`"), "{triplet}: {text}");
+    }
+    let set = "method.triplet.tau_plus=0.3";
+    let text = usage_error(load(&with(""), &[set]));
+    assert!(text.contains(&format!("--set {set}: {reason}")), "{text}");
+    assert!(load(&with("variant = \"released\""), &[set]).is_ok());
+    // A run writes every setting into its recipe, which may be trained again.
+    let written = load(&with(""), &[]).unwrap().to_toml().unwrap();
+    assert!(written.contains("tau_plus = 0.1"), "{written}");
+    assert!(load(&written, &[]).is_ok());
+    // A run of a program before this one.
+    let text = format!("name = \"mine\"\n{}", with("tau_plus = 0.3"));
+    assert!(Recipe::resolved(&text, Path::new("recipe.toml")).is_ok());
+}
+
 #[test]
 fn an_unknown_objective_names_the_nearest() {
     let text = usage_error(load(&SMALL.replace("fair-cclk", "fair-clk"), &[]));

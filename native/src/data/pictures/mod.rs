@@ -12,7 +12,7 @@ pub(in crate::data) mod list;
 pub(in crate::data) mod read;
 mod records;
 pub(in crate::data) mod resize;
-mod space;
+pub(crate) mod space;
 #[cfg(test)]
 mod testing;
 pub(in crate::data) mod uncached;

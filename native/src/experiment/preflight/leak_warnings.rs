@@ -71,7 +71,7 @@ pub(crate) fn leak_warnings(
             .or_else(|| all_unseen(&what, &unseen, test, terms))
             .or_else(|| one_of_test(name, test, terms))
             .map(|reason| format!("{reason}; its leak cannot be measured{}", remedy(name)));
-        let some = || some_unseen(&what, &unseen, test, terms);
+        let some = || some_unseen(&format!("value of {what}"), &unseen, test, terms);
         reason.or_else(|| Some(format!("{}, so the leak looks smaller than it is", some()?)))
     };
     std::iter::once(&probe.condition).chain(&probe.also).filter_map(warning).collect()
@@ -176,7 +176,7 @@ mod tests {
         );
         assert!(all.contains("its leak cannot be measured"), "{all}");
         let some = of(&recipe, &images(|i| i % 3, 1.0));
-        assert!(some.contains("20 of 60 validation images have a `hospital`"), "{some}");
+        assert!(some.contains("20 of 60 validation images have a value of `hospital` that"), "{some}");
         let same = of(&recipe, &images(|_| 1, 1.0));
         assert!(same.contains("`hospital` is north in all 60 validation images; its leak cannot"), "{same}");
         assert!(same.ends_with("name another with probe.condition"), "{same}");

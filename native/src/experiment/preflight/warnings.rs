@@ -11,7 +11,7 @@ use simile_core::train::{Purpose, stream};
 
 use super::leak_warnings::one_value;
 use crate::config::Recipe;
-use crate::config::objective::ObjectiveSection;
+use crate::config::objective::{BatchRule, ObjectiveSection};
 use crate::config::variant::RecipeVariant;
 use crate::console::line;
 use crate::data::{Classes, tie_to_class};
@@ -60,7 +60,7 @@ pub(crate) fn variant_warnings(
             let mut batch = Order::of(section, context, sampling)?.batch(0);
             batch.truncate(Kernel::MOST_COMPARED);
             let z = condition.select(&batch).to_matrix();
-            warnings.extend(kernel(section).and_then(|kernel| kernel_warning(&kernel, &name, &z)));
+            warnings.extend(kernel(section).and_then(|kernel| kernel_warning(&kernel, section, &z)));
             if !section.keeps_condition() {
                 warnings.extend(class_association_warning(&name, condition, train));
             }
@@ -133,10 +133,10 @@ fn weighs(section: &ObjectiveSection) -> bool {
     section.conditioning() == Conditioning::Given || section.groups_by_condition()
 }
 
-/// The warning about a kernel that decides nothing in the first batch, whose values of a condition are `z`, with its remedy in a
-/// recipe.
-fn kernel_warning(kernel: &Kernel, name: &str, z: &Matrix) -> Option<String> {
-    let Undecided { fact, remedy, .. } = kernel.warning_of_first_batch(name, z)?;
+/// The warning about the kernel of an objective that decides nothing in the first batch, whose values of the condition are `z`, with
+/// its remedy in a recipe.
+fn kernel_warning(kernel: &Kernel, section: &ObjectiveSection, z: &Matrix) -> Option<String> {
+    let Undecided { fact, remedy, .. } = kernel.warning_of_first_batch(&section.variable(), z)?;
     let key = match kernel {
         Kernel::Rbf { .. } | Kernel::Laplacian { .. } | Kernel::MedianRbf | Kernel::MedianLaplacian => {
             "kernel.sigma = \"median\""
@@ -147,6 +147,16 @@ fn kernel_warning(kernel: &Kernel, name: &str, z: &Matrix) -> Option<String> {
         Remedy::Wider(median) => format!("take a wider one, such as {key}, which is {median:.4} here"),
         Remedy::Narrower(median) => format!("take a narrower one, such as {key}, which is {median:.4} here"),
         Remedy::OtherCondition => "name another attribute with objective.condition".to_owned(),
+        Remedy::LikeImages => {
+            let batches = match section.batch_rule() {
+                Ok(BatchRule::Shuffled) => "build batches of like images, objective.neighbourhoods = 4, or ",
+                _ => "",
+            };
+            format!(
+                "a wider kernel would make them all equally alike: {batches}with objective.condition name an attribute whose values \
+                 more images share"
+            )
+        }
     };
     Some(format!("{fact}; {remedy}"))
 }
@@ -273,6 +283,31 @@ mod tests {
         let exact = "variant.Fair-CCLK.objective.kernel={ name = \"exact-match\" }";
         one_doubt(&[exact], &["apart", "wider", "kernel = { name = \"rbf\", sigma = \"median\" }"]);
         assert_eq!(of(&[&kernel("\"median\"")], |train| train), [""; 0]);
+    }
+
+    /// A wider kernel was advised, under which all of them are equally alike.
+    #[test]
+    fn categories_that_few_images_share_need_batches_of_like_images() {
+        let patients = |train: Dataset| {
+            let count = train.len();
+            let names = (0..count).map(|at| format!("p{at}")).collect();
+            let each = Condition::Categorical { values: (0..count).collect(), names };
+            train.with_condition("patient", each).unwrap()
+        };
+        let warning = |batches: &str| {
+            let set = format!(
+                "variant.Fair-CCLK.objective={{ name = \"weaksup-cclk\", condition = \"patient\", \
+                 kernel = {{ name = \"exact-match\" }}{batches} }}"
+            );
+            of(&[&set], patients).join("\n")
+        };
+        let shuffled = warning("");
+        assert!(shuffled.contains("apart by `patient`") && !shuffled.contains("take a wider"), "{shuffled}");
+        let remedy =
+            "build batches of like images, objective.neighbourhoods = 4, or with objective.condition name an";
+        assert!(shuffled.contains(remedy), "{shuffled}");
+        let grouped = warning(", neighbourhoods = 4");
+        assert!(grouped.contains("objective.condition") && !grouped.contains("neighbourhoods"), "{grouped}");
     }
 
     #[test]

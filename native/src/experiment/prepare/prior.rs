@@ -23,8 +23,10 @@ use crate::run_folder::state::absolute;
 /// If the model cannot be read, or takes images of other channels.
 pub(crate) fn add(splits: Splits, section: Option<&PriorSection>, device: &Device) -> Result<Splits> {
     let Some(section) = section else { return Ok(splits) };
-    let reading = || absent(section).unwrap_or_else(|| "reading `data.prior.model`".into());
-    let checkpoint = model::load(&section.model, device).with_context(reading)?;
+    if let Some(absent) = absent(section) {
+        anyhow::bail!(absent);
+    }
+    let checkpoint = model::load(&section.model, device).context("reading `data.prior.model`")?;
     model::note_on_variant(&section.model, &checkpoint.metadata, ChosenBy::File).iter().for_each(line);
     let (channels, image_channels) = (checkpoint.metadata.encoder.channels, splits.train.images.channels());
     if channels != image_channels {
@@ -79,7 +81,10 @@ pub(crate) fn digest(section: &PriorSection) -> Result<Digest> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use simile_core::data::Images;
+
     use super::*;
+    use crate::exit::message_with_causes;
 
     #[test]
     fn the_command_that_trains_a_missing_prior_is_told() {
@@ -87,5 +92,18 @@ mod tests {
         assert!(of("runs/vae-digits").ends_with("is not there; `simile train vae-digits` trains it"));
         assert!(of("runs/nobody").ends_with("nobody, is not there"));
         assert!(of("elsewhere/vae-digits").ends_with("is not there"));
+    }
+
+    /// The cause repeated it.
+    #[test]
+    fn a_missing_prior_is_said_once() {
+        let set = || {
+            let images = Images::new(1, 1, 1, vec![0; 2]).unwrap();
+            Dataset::new(images, vec![0, 1], vec!["a".into(), "b".into()]).unwrap()
+        };
+        let splits = Splits { train: set(), test: set(), validation: None };
+        let section = PriorSection::of("runs/nobody".into());
+        let error = add(splits, Some(&section), &Device::flex()).unwrap_err();
+        assert_eq!(message_with_causes(&error), absent(&section).unwrap());
     }
 }

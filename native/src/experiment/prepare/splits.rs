@@ -6,16 +6,18 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use simile_core::data::resize::Interpolation;
 use simile_core::data::synthetic::attributes::SyntheticAttributes;
-use simile_core::data::{Condition, Dataset, ImageSet, Split};
+use simile_core::data::{Condition, Dataset, DatasetError, ImageSet, Split};
 use simile_core::nn::EncoderConfig;
 use simile_core::train::TEST_SEED;
 
+use crate::columns::overlooked;
 use crate::columns::words::some;
 use crate::config::Recipe;
+use crate::config::own_names::near_folder;
 use crate::console::line;
 use crate::data::keys::values::AttributesSection;
 use crate::data::source::{Arrays, Finish, Medium};
-use crate::data::{DataSection, check_whole, unread};
+use crate::data::{DataError, DataSection, TableSection, check_whole, unread};
 use crate::exit::usage;
 
 use crate::experiment::memory::counts;
@@ -54,6 +56,10 @@ struct Request<'a> {
     held_out: usize,
     /// True if the encoder is chosen on the official validation split.
     official: bool,
+    /// True in a smoke test, whose numbers of images the user did not set.
+    is_smoke: bool,
+    /// True if a column of subjects that the recipe does not name is said.
+    says_overlooked: bool,
 }
 
 impl Splits {
@@ -79,6 +85,9 @@ impl Splits {
                 own_size: recipe.augment.size.is_some(),
                 held_out: recipe.selection.as_ref().map_or(0, |selection| selection.held_out),
                 official: recipe.selection.as_ref().is_some_and(|selection| selection.official),
+                is_smoke: recipe.smoke.is_some(),
+                // Without a file the user cannot name the column; the draft or the beginning of the run has said it.
+                says_overlooked: recipe.origin.is_in_file(),
             },
             folder,
         )?;
@@ -99,12 +108,12 @@ impl Splits {
         folder: Option<&Path>,
         encoder: &EncoderConfig,
     ) -> Result<Self> {
-        let splits = Self::sample(section, folder, encoder)?;
+        let splits = Self::of_section(section, folder, encoder, true)?;
         splits.lack().iter().for_each(line);
         Ok(splits)
     }
 
-    /// As [`load`](Self::load), for a look at images, in which classes may be absent.
+    /// As [`load`](Self::load), without a word on absent classes and subjects: for a look at images, and for a caller that says it.
     ///
     /// # Errors
     /// As [`load`](Self::load).
@@ -112,6 +121,15 @@ impl Splits {
         section: &DataSection,
         folder: Option<&Path>,
         encoder: &EncoderConfig,
+    ) -> Result<Self> {
+        Self::of_section(section, folder, encoder, false)
+    }
+
+    fn of_section(
+        section: &DataSection,
+        folder: Option<&Path>,
+        encoder: &EncoderConfig,
+        says_overlooked: bool,
     ) -> Result<Self> {
         Self::assemble(
             &Request {
@@ -122,18 +140,24 @@ impl Splits {
                 own_size: false,
                 held_out: 0,
                 official: false,
+                is_smoke: false,
+                says_overlooked,
             },
             folder,
         )
     }
 
     fn assemble(request: &Request<'_>, folder: Option<&Path>) -> Result<Self> {
-        let &Request { section, seed, encoder, own_size, held_out, .. } = request;
+        let &Request { section, seed, encoder, own_size, held_out, is_smoke, .. } = request;
         counts::check_drawn(section)?;
         let (train, test, official) = read(request, folder)?;
-        let train = first(train, section.train, "data.train")?;
         let asked = asked_to_test_on(section, &test);
-        let test = first(test, asked, "data.test")?;
+        if !is_smoke {
+            let notes =
+                [all_taken(&train, section.train, "data.train"), all_taken(&test, asked, "data.test")];
+            notes.iter().flatten().for_each(line);
+        }
+        let (train, test) = (first(train, section.train)?, first(test, asked)?);
         // Images are held out before colouring: a validation set is coloured as the test set is.
         let (train, test) = match section.validation {
             0 => (train, test),
@@ -225,7 +249,7 @@ fn hold_out(images: &Dataset, count: usize, key: &str, purpose: &str) -> Result<
 /// Training and test images of the files, and those of the validation split on request; generated images have their
 /// colours already.
 fn read(request: &Request<'_>, folder: Option<&Path>) -> Result<(Dataset, Dataset, Option<Dataset>)> {
-    let &Request { section, seed, encoder, official, .. } = request;
+    let &Request { section, seed, encoder, official, says_overlooked, .. } = request;
     let (options, folder) = (section.options(), || folder.ok_or_else(|| no_folder(section)));
     let held_out = section.validation + request.held_out;
     let check = |images: usize| {
@@ -240,17 +264,43 @@ fn read(request: &Request<'_>, folder: Option<&Path>) -> Result<(Dataset, Datase
         }
         Medium::Arrays(set) => {
             let folder = folder()?;
-            let Arrays { train, test, absent } = set.read(folder).map_err(|error| unread(section, error))?;
+            let Arrays { train, test, absent } = set.read(folder).map_err(|error| refused(section, error))?;
             check_whole(section, folder, train.len(), absent)?;
             check(train.len())?;
             Ok((train, test, None))
         }
         Medium::Pictures(set) => {
             let folder = folder()?;
-            let annotations = set.annotations(&options, folder).map_err(|error| unread(section, error))?;
+            let annotations = set.annotations(&options, folder).map_err(|error| refused(section, error))?;
+            let table = options.get::<TableSection>().filter(|_| says_overlooked);
+            table.and_then(|table| overlooked::note(table, folder)).iter().for_each(line);
             check(annotations.catalogue.of(Split::Train).len())?;
             pictures::read(section, &annotations, folder, encoder, official)
         }
+    }
+}
+
+/// The error of reading a data set, which is one of usage if it names a key of the recipe whose value the pictures cannot have. That of a
+/// folder that is not there names the nearest.
+pub(crate) fn refused(section: &DataSection, error: DataError) -> anyhow::Error {
+    match &error {
+        DataError::Dataset(DatasetError::Parameter { name, .. }) if name.starts_with("data.") => {
+            usage(&error)
+        }
+        DataError::NotAFolder(folder) => {
+            let with_near = format!("{error}{}", near_folder(folder));
+            anyhow::Error::new(error).context(with_near)
+        }
+        _ => unread(section, error),
+    }
+}
+
+/// The error of reading images after words on the folder of their data. If it says no more than that the folder is not there, the words
+/// stand alone: they name it, and the remedy.
+pub(crate) fn explained(error: anyhow::Error, words: String) -> anyhow::Error {
+    match error.downcast_ref() {
+        Some(DataError::NotAFolder(_)) => anyhow::Error::msg(words),
+        _ => error.context(words),
     }
 }
 
@@ -304,17 +354,18 @@ pub(crate) fn no_folder(section: &DataSection) -> anyhow::Error {
     }
 }
 
-/// The first `count` images, as requested by `key`; if there are fewer, all of them, with a message.
-fn first(dataset: Dataset, count: Option<usize>, key: &str) -> Result<Dataset> {
-    let images = dataset.len();
+/// The first `count` images; if there are fewer, all of them.
+fn first(dataset: Dataset, count: Option<usize>) -> Result<Dataset> {
     match count {
-        Some(count) if count < images => Ok(dataset.subset(&(0..count).collect::<Vec<_>>())?),
-        Some(count) if count > images => {
-            line(format_args!("`{key}` is {count}, and this split has {images} images: all are taken"));
-            Ok(dataset)
-        }
+        Some(count) if count < dataset.len() => Ok(dataset.subset(&(0..count).collect::<Vec<_>>())?),
         _ => Ok(dataset),
     }
+}
+
+/// A note if `key` asks for more images than there are.
+fn all_taken(images: &Dataset, count: Option<usize>, key: &str) -> Option<String> {
+    let count = count.filter(|&count| count > images.len())?;
+    Some(format!("`{key}` is {count}, and this split has {} images: all are taken", images.len()))
 }
 
 #[cfg(test)]
@@ -323,11 +374,58 @@ mod tests {
     use simile_core::data::Images;
 
     use super::*;
+    use crate::exit::{Usage, code_of, message_with_causes};
 
     fn of(labels: &[usize]) -> Dataset {
         let images = Images::new(1, 1, 1, vec![0; labels.len()]).unwrap();
         let classes = (0..12).map(|class| format!("c{class}")).collect();
         Dataset::new(images, labels.to_vec(), classes).unwrap()
+    }
+
+    /// The exit code was that of a failure.
+    #[test]
+    fn a_number_that_the_pictures_cannot_give_is_an_error_of_usage() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.csv"), "file,label\n0.png,x\n1.png,y\n2.png,x\n").unwrap();
+        let of = |text: &str| {
+            let section: DataSection = toml::from_str(text).unwrap();
+            let encoder = section.dataset.native();
+            Splits::load(&section, Some(folder.path()), &encoder).unwrap_err()
+        };
+        let error = of("dataset = \"table\"\ntest = 400\n[table]\ncsv = \"a.csv\"");
+        assert_eq!(error.to_string(), "`data.test` is 400, expected 1 to 2 of 3 pictures");
+        assert!(error.is::<Usage>(), "{error}");
+        let error = of("dataset = \"table\"\ntest = 2\n[table]\ncsv = \"b.csv\"");
+        assert_eq!(code_of(&error), 1, "{error}");
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_named_once() {
+        let section: DataSection =
+            toml::from_str("dataset = \"table\"\ntest = 2\n[table]\ncsv = \"a.csv\"").unwrap();
+        let encoder = section.dataset.native();
+        let error = Splits::load(&section, Some(Path::new("/nowhere")), &encoder).unwrap_err();
+        let words = || "its data were in /nowhere; name their folder".to_owned();
+        assert_eq!(message_with_causes(&explained(error, words())), words());
+        let place = tempfile::tempdir().unwrap();
+        std::fs::create_dir(place.path().join("scans")).unwrap();
+        let error = Splits::load(&section, Some(&place.path().join("scan")), &encoder).unwrap_err();
+        let (said, near) = (message_with_causes(&error), place.path().join("scans"));
+        assert!(said.ends_with(&format!("with --data; did you mean `{}`?", near.display())), "{said}");
+        assert_eq!(said.matches("is not a folder").count(), 1, "{said}");
+        assert_eq!(message_with_causes(&explained(error, words())), words());
+        let other = message_with_causes(&explained(anyhow::anyhow!("disk full"), words()));
+        assert_eq!(other, format!("{}: disk full", words()));
+    }
+
+    #[test]
+    fn more_images_than_there_are_is_said() {
+        let three = of(&[0, 1, 2]);
+        let text = all_taken(&three, Some(4), "data.train").unwrap();
+        assert_eq!(text, "`data.train` is 4, and this split has 3 images: all are taken");
+        assert!([None, Some(3)].iter().all(|count| all_taken(&three, *count, "data.train").is_none()));
+        let counts = [None, Some(2), Some(4)].map(|count| first(of(&[0, 1, 2]), count).unwrap().len());
+        assert_eq!(counts, [3, 2, 3]);
     }
 
     /// A table with a column of splits holds out no subjects, and nothing was said of too few.

@@ -6,7 +6,7 @@ pub(crate) mod same_data;
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
 use self::recipe::{PRIOR, Resumed, resumed_recipe};
 use self::same_data::{same_data, same_prior};
@@ -19,6 +19,7 @@ use crate::experiment::outputs::write_result_and_report;
 use crate::experiment::preflight::{
     check_length, metric_names, print_unreached_stage_warnings, renew_for_length,
 };
+use crate::experiment::prepare::splits::explained;
 use crate::experiment::prepare::{prior, weights};
 use crate::experiment::run::{CheckMetrics, begin, complete, prepare, read_images};
 use crate::experiment::session::Session;
@@ -85,7 +86,7 @@ pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolde
         None => None,
     };
     let splits = read_images(recipe, state.data.as_deref(), &devices)
-        .with_context(|| stopped(run, state.data.as_deref(), recipe))?;
+        .map_err(|error| explained(error, stopped(run, state.data.as_deref(), recipe)))?;
     same_data(&folder, &state, &splits, &recipe.data)?;
     if *is_longer {
         check_length(recipe, &splits)?;

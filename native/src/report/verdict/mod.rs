@@ -1,12 +1,14 @@
 //! The verdict on a run, or on several that differ in the seed alone: the leak of the attribute and the accuracy of the
 //! classes of each variant, beside those of the first one.
 
+mod hiding;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Result;
 
-use super::advice::{HidingOutcome, LeakOutcome, Unit, advice};
+use super::advice::{HidingOutcome, Width, advice};
 use super::chance::{Chance, NOTICEABLE, Samples};
 use super::pool::{Pool, pools};
 use crate::config::Recipe;
@@ -16,20 +18,10 @@ use crate::metrics::Metrics;
 use crate::metrics::format::MetricFormat;
 use crate::metrics::leak::{LINEAR, amount, area_of, is_share, linear, name_for_variable, share_of};
 use crate::metrics::mean_std::MeanStd;
-use crate::metrics::names::{CONDITION_ROC_AUC, CONDITION_TOP1, NONLINEAR, R2, TOP1};
+use crate::metrics::names::{CONDITION_TOP1, NONLINEAR, R2, TOP1};
 use crate::metrics::two_sample::{TwoSampleTest, least_in_words, p_in_words};
 use crate::run_folder::finished::FinishedRun;
 use crate::run_folder::record::{RunResult, VariantResult};
-
-/// The leaks by which a variant is judged, with the end of their names. The advice is on the first of them that did not fall.
-const LEAKS: [(&str, &str, Unit); 6] = [
-    (CONDITION_TOP1, "", Unit::Images),
-    (R2, "", Unit::RSquared),
-    (CONDITION_TOP1, NONLINEAR, Unit::Images),
-    (R2, NONLINEAR, Unit::RSquared),
-    (CONDITION_ROC_AUC, "", Unit::Area),
-    (CONDITION_ROC_AUC, NONLINEAR, Unit::Area),
-];
 
 /// The verdict in sentences, the most important one first. The numbers of a variant that diverged are those of a network before
 /// that, and are not counted.
@@ -63,7 +55,7 @@ pub(crate) fn verdict(recipe: &Recipe, runs: &[&RunResult]) -> Result<Vec<String
     }
     for (variant, leak) in references.failed_to_hide(&variants) {
         let images = first.images.map(|images| images.train);
-        let hiding = HidingOutcome { leak, kernel_too_narrow: variant.kernel_too_narrow };
+        let hiding = HidingOutcome { leak, width: variant.width };
         sentences.extend(advice(recipe, variant.name, hiding, (&variant.attribute, images)));
     }
     Ok(sentences)
@@ -93,8 +85,8 @@ struct Variant<'a> {
     /// True if its objective brings images together that are alike in the attribute.
     keeps: bool,
     metrics: Vec<&'a Metrics>,
-    /// True if its kernel was too narrow for the condition.
-    kernel_too_narrow: bool,
+    /// The width to try for its kernel, if another one may help.
+    width: Option<Width>,
     /// The p-values of its comparison with the first variant, image by image; only where there is a single run.
     paired: Option<&'a BTreeMap<String, f64>>,
 }
@@ -105,7 +97,12 @@ impl<'a> Variant<'a> {
         let variants: Vec<&VariantResult> = variants.filter(|variant| variant.diverged().is_none()).collect();
         let paired = if runs.len() == 1 { variants.first().map(|variant| &variant.paired) } else { None };
         let metrics: Vec<&Metrics> = variants.iter().map(|variant| &variant.metrics).collect();
-        let kernel_too_narrow = variants.iter().any(|variant| variant.kernel_too_narrow());
+        let in_some_run = |is: fn(&VariantResult) -> bool| variants.iter().any(|variant| is(variant));
+        let width = match in_some_run(VariantResult::kernel_too_narrow) {
+            true => Some(Width::Wider),
+            false if in_some_run(VariantResult::images_equally_apart) => None,
+            false => Some(Width::Narrower),
+        };
         let objective =
             described.iter().find(|variant| variant.name == name).map(|variant| &variant.objective);
         let probed = runs.first().map_or("", |run| run.condition.as_str());
@@ -113,7 +110,7 @@ impl<'a> Variant<'a> {
         let own = objective.and_then(|objective| objective.condition()).filter(|own| probe.probes(own));
         let keeps = objective.is_some_and(|objective| objective.keeps_condition());
         let attribute = own.unwrap_or_else(|| probed.to_owned());
-        Self { name, attribute, keeps, metrics, kernel_too_narrow, paired }
+        Self { name, attribute, keeps, metrics, width, paired }
     }
 }
 
@@ -167,28 +164,6 @@ struct References<'a> {
     samples: Option<Samples>,
 }
 
-/// The leak of the attribute of a variant by one probe, beside that of the first variant.
-struct LeakChange {
-    metric: String,
-    unit: Unit,
-    /// In the first variant.
-    before: f64,
-    after: f64,
-    chance: Chance,
-}
-
-impl LeakChange {
-    /// The outcome of the variant by this probe, if the leak did not fall.
-    fn failure(&self) -> Option<LeakOutcome> {
-        let least = self.chance.least_change(self.before, self.after);
-        match self.after - self.before {
-            rose if rose >= least => Some(LeakOutcome::Increased { by: rose, unit: self.unit }),
-            rose if -rose < least => Some(LeakOutcome::Unchanged),
-            _ => None,
-        }
-    }
-}
-
 /// A number of a metric in several runs.
 fn values(runs: &[&Metrics], metric: &str) -> Vec<f64> {
     runs.iter().filter_map(|metrics| metrics.get(metric).copied()).collect()
@@ -220,13 +195,6 @@ impl References<'_> {
             None => {}
         }
         Ok(sentences)
-    }
-
-    /// The variants that should hide an attribute and whose leak did not fall beside that of the first one.
-    fn failed_to_hide<'v, 'r>(&self, variants: &'v [Variant<'r>]) -> Vec<(&'v Variant<'r>, LeakOutcome)> {
-        let Some((first, others)) = variants.split_first() else { return Vec::new() };
-        let hiding = others.iter().filter(|variant| !variant.keeps);
-        hiding.filter_map(|variant| Some((variant, self.hiding_failure(&first.metrics, variant)?))).collect()
     }
 
     /// The metrics in a sentence on a variant, with the subject of each and the name of its reference: those of its attribute, of the
@@ -314,50 +282,6 @@ impl References<'_> {
         Some(format!("ROC-AUC {arrow}{} % where chance has 50 %", written(&after, &format)))
     }
 
-    /// The reason why a variant does not hide its attribute beside the first one, if there is one. Its leak fell if it did by every
-    /// probe that still finds something. If none does, the attribute is hidden, or there was little to hide, or that cannot be told.
-    fn hiding_failure(&self, plain: &[&Metrics], variant: &Variant<'_>) -> Option<LeakOutcome> {
-        let changes = self.leak_changes(plain, variant);
-        if changes.is_empty() {
-            return None;
-        }
-        let nothing_before = changes.iter().all(|one| one.chance.is_little(one.before));
-        if nothing_before && self.learnt_nothing(plain, &changes) {
-            return Some(LeakOutcome::FirstLearntNothing);
-        }
-        let remaining: Vec<&LeakChange> =
-            changes.iter().filter(|one| !one.chance.is_little(one.after)).collect();
-        if !remaining.is_empty() {
-            return remaining.into_iter().find_map(LeakChange::failure);
-        }
-        // Vectors that say nothing hide everything.
-        if !nothing_before && self.is_without_class(&variant.metrics) {
-            return Some(LeakOutcome::LostTheClass);
-        }
-        let is_doubtful = |one: &LeakChange| match one.chance.is_little(one.before) {
-            true => {
-                nothing_before && [one.before, one.after].iter().any(|leak| one.chance.is_doubtful(*leak))
-            }
-            // It passed for chance without a fall.
-            false => one.chance.is_doubtful(one.after) && one.failure().is_some(),
-        };
-        match self.samples.filter(|_| changes.iter().any(is_doubtful)) {
-            Some(on) => Some(LeakOutcome::Uncertain { on }),
-            None => nothing_before.then_some(LeakOutcome::NothingToHide),
-        }
-    }
-
-    /// The leak of the attribute of a variant by each probe that was measured in the variant and in the first one.
-    fn leak_changes(&self, plain: &[&Metrics], variant: &Variant<'_>) -> Vec<LeakChange> {
-        let of_metric = |(metric, ending, unit): (&str, &str, Unit)| {
-            let metric = name_for_variable(metric, &variant.attribute, self.condition) + ending;
-            let (before, after) = (mean_leak(plain, &metric)?, mean_leak(&variant.metrics, &metric)?);
-            let chance = self.chance(&metric);
-            Some(LeakChange { metric, unit, before, after, chance })
-        };
-        LEAKS.into_iter().filter_map(of_metric).collect()
-    }
-
     /// The value of a metric by chance. It is uncertain: with few images, or few of a value, a probe that knows nothing is far from it.
     fn chance(&self, metric: &str) -> Chance {
         let beside_area = share_of(metric);
@@ -370,20 +294,6 @@ impl References<'_> {
             None if is_share(metric) => Chance::from_share(base, self.samples),
             None => Chance::from_r2(base, self.samples),
         }
-    }
-
-    /// True if the first variant predicts the class no better than chance, although the untrained network reveals the attribute.
-    fn learnt_nothing(&self, plain: &[&Metrics], changes: &[LeakChange]) -> bool {
-        let reveals = |one: &LeakChange| {
-            mean_leak(&self.untrained, &one.metric).is_some_and(|leak| !one.chance.is_little(leak))
-        };
-        self.is_without_class(plain) && changes.iter().any(reveals)
-    }
-
-    /// True if a variant predicts the class no better than chance.
-    fn is_without_class(&self, runs: &[&Metrics]) -> bool {
-        let accuracy = mean(&values(runs, TOP1)).zip(mean(&values(&self.base, TOP1)));
-        accuracy.is_some_and(|(found, base)| found - base < NOTICEABLE)
     }
 }
 

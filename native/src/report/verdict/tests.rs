@@ -1,5 +1,6 @@
 use super::super::testing::{run, variant};
 use super::*;
+use crate::metrics::names::CONDITION_ROC_AUC;
 use crate::run_folder::record::{ImageCounts, Untrained, VariantResult};
 
 fn with(name: &str, top1: f64, leak: (&str, f64)) -> VariantResult {
@@ -175,7 +176,14 @@ fn a_fall_is_judged_by_the_error_where_it_is() {
     let fell = on(images(100), &[(CONDITION_TOP1, [0.97, 0.91], 0.5)]);
     assert!(!fell.contains("leaks") && !fell.contains("told from chance"), "{fell}");
     let same = on(images(100), &[(CONDITION_TOP1, [0.97, 0.95], 0.5)]);
-    assert!(same.contains("hospital leaks as before"), "{same}");
+    assert!(
+        same.contains("hospital leaks as before (a fall below 4.7 points counts as none). To try"),
+        "{same}"
+    );
+    let none = on(images(100), &[(CONDITION_TOP1, [0.97, 0.97], 0.5)]);
+    assert!(none.contains("hospital leaks as before. To try"), "{none}");
+    let of_number = with_leaks(&[(R2, [0.987, 0.927], 0.0)]);
+    assert!(of_number.contains("as before (a fall below an R² of 0.10 counts as none)"), "{of_number}");
     // One of twenty images less is no fall, although what is left may be chance.
     let doubtful = on(images(20), &[(CONDITION_TOP1, [0.85, 0.8], 0.5)]);
     assert!(

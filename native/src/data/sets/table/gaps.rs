@@ -98,6 +98,7 @@ pub(super) fn divided(
             };
             let others = match rows.count() {
                 0 => String::new(),
+                1 => " (and in another row)".into(),
                 others => format!(" (and in {others} other rows)"),
             };
             missing.push(format!("line {line}: column `{name}` is {is}{others}"));
@@ -118,6 +119,7 @@ pub(super) fn divided(
     if complete.is_empty() {
         return Err(format!("{missing}; no row has all of its values"));
     }
-    let note = Some(format!("{} of {all} rows are left out; {missing}", left_out.len()));
+    let are = if left_out.len() == 1 { "is" } else { "are" };
+    let note = Some(format!("{} of {all} rows {are} left out; {missing}", left_out.len()));
     Ok(DividedRows { complete, left_out, note })
 }

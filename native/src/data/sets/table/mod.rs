@@ -88,6 +88,11 @@ impl PictureFiles for Table {
             check_trained(&catalogue, &section.csv, folder)?;
         }
         if let Some(count) = options.test.filter(|_| !has_split) {
+            if catalogue.len() == 1 {
+                let reason =
+                    "its only picture cannot be both trained and tested on; add more pictures".into();
+                return Err(DataError::Table { path: folder.join(&section.csv), reason });
+            }
             catalogue = hold_out(catalogue, count)?;
             let whole = catalogue.of(Split::Test).len();
             if whole != count {
@@ -231,6 +236,19 @@ mod tests {
         assert!(text.starts_with("`data.test` is 1, all pictures are of one subject"), "{text}");
     }
 
+    /// The number to hold out was refused, which is none of the user's where the program chose it.
+    #[test]
+    fn one_picture_is_too_few() {
+        let folder = folder("file,label\na.png,x\n");
+        let section: TableSection = toml::from_str("csv = \"images.csv\"").unwrap();
+        let options = ReadOptions { test: Some(1), ..ReadOptions::with(section) };
+        let text = Table.annotate(&options, folder.path()).unwrap_err().to_string();
+        assert!(
+            text.ends_with("its only picture cannot be both trained and tested on; add more pictures"),
+            "{text}"
+        );
+    }
+
     #[test]
     fn columns_become_classes_splits_and_conditions() {
         let folder = folder(TABLE);
@@ -264,7 +282,7 @@ mod tests {
         assert!(cut.len() == 1 && cut[0].contains("images.csv: the picture in/c.png"), "{cut:?}");
         // A row that is left out on purpose names its picture.
         let skipped = notes(&TABLE.replace("dog,test,north", "dog,test,"));
-        assert!(skipped.len() == 1 && skipped[0].contains("1 of 3 rows are left out"), "{skipped:?}");
+        assert!(skipped.len() == 1 && skipped[0].contains("1 of 3 rows is left out"), "{skipped:?}");
     }
 
     #[test]
@@ -316,6 +334,8 @@ mod tests {
         assert!(no_column.contains("`klass`") && no_column.contains("file, label, split"), "{no_column}");
         let empty = complaint(&TABLE.replace("cat", ""), "");
         assert!(empty.contains("line 3") && empty.contains("`label`"), "{empty}");
+        let twice = complaint(&TABLE.replace("dog", ""), "");
+        assert!(twice.contains("line 2: column `label` is empty (and in another row)"), "{twice}");
         let both = complaint(&TABLE.replace("cat", "").replace(",north,1", ",,1"), "");
         assert!(
             both.contains("line 2: column `site` is empty") && both.contains("missing = \"skip\""),

@@ -37,6 +37,7 @@ pub(super) fn check_repeated(
     let Some(rows) = repeated.first() else { return Ok(None) };
     let others = match repeated.len() - 1 {
         0 => String::new(),
+        1 => " (and another row repeats one)".into(),
         others => format!(" (and {others} other rows repeat one)"),
     };
     Ok(Some(format!(
@@ -56,6 +57,7 @@ pub(crate) fn in_several_splits(subjects: &[usize], names: &[String], splits: &[
     let name = names.get(*shared.first()?)?;
     let others = match shared.len() - 1 {
         0 => String::new(),
+        1 => " (and another subject)".into(),
         others => format!(" (and {others} other subjects)"),
     };
     Some(format!(
