@@ -19,7 +19,6 @@ mod uploads;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-#[cfg(target_os = "linux")]
 use std::sync::LazyLock;
 
 use tempfile::TempDir;
@@ -106,8 +105,12 @@ pub fn python(modules: &str) -> Option<PathBuf> {
 /// # Panics
 /// If a required device is missing.
 pub fn has_device(device: &str) -> bool {
-    let output = Command::new(program()).args(["devices", "--json"]).output().unwrap();
-    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    // Asked once, because each start of the program looks for GPUs.
+    static ANSWER: LazyLock<serde_json::Value> = LazyLock::new(|| {
+        let output = Command::new(program()).args(["devices", "--json"]).output().unwrap();
+        serde_json::from_slice(&output.stdout).unwrap()
+    });
+    let answer = &*ANSWER;
     let rows = answer["devices"].as_array().unwrap();
     let present = |row: &serde_json::Value| row["name"] == device && row["present"] != serde_json::json!([]);
     let has = rows.iter().any(present);

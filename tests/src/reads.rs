@@ -1,6 +1,7 @@
 //! Checks in the sources that no step reads from its device or waits for it. Core reads in one file only, which counts its reads;
 //! kernels and the parts of a step in the command line do not read, with the exceptions below. Another test,
-//! `native/src/reproduce/reads.rs`, counts the reads that each recipe makes through that file.
+//! `native/src/reproduce/reads.rs`, counts the reads that each recipe makes through that file. It chooses the objectives that it runs on a
+//! GPU too by whether their step depends on the device, so the files that ask about the device are listed as well.
 
 use std::collections::BTreeSet;
 
@@ -44,20 +45,55 @@ const ALLOWED: [(&str, &str, &str); 13] = [
     ("native/src/experiment/train/checkpoints.rs", "mean_loss(", "the same, of steps that are repeated"),
 ];
 
-#[test]
-fn nothing_in_a_step_reads_from_a_device_but_what_is_listed() {
+/// Calls that ask where a tensor lies, or what its device can do.
+const QUESTIONS: [&str; 3] = ["is_cpu(", "in_memory(", "supports_dtype("];
+
+/// Files that may ask so, with the reason.
+const ALLOWED_QUESTIONS: [(&str, &str, &str); 11] = [
+    ("core/kernels/src/device.rs", "is_cpu(", "its definition"),
+    ("core/kernels/src/ops/augmentation.rs", "in_memory(", "a default body: GPUs have one of their own"),
+    ("core/src/augment/planes.rs", "supports_dtype(", "images, which each step puts on its device"),
+    ("core/src/data/image_set.rs", "in_memory(", "images, which lie on the host"),
+    ("core/src/kernel/conditional/weight_product.rs", "in_memory(", "kernel weights"),
+    ("core/src/kernel/conditional/weight_product.rs", "is_cpu(", "kernel weights"),
+    ("core/src/loss/batch.rs", "in_memory(", "its definition"),
+    ("core/src/loss/cclk/weights_of_views.rs", "in_memory(", "kernel weights of representations"),
+    ("core/src/loss/objective.rs", "in_memory(", "representations as a condition"),
+    ("core/src/numeric/read.rs", "is_cpu(", "the definition of `in_memory`"),
+    ("core/src/train/config.rs", "supports_dtype(", "a check before the first step"),
+];
+
+/// Fails unless the files of a step that make one of the calls are those of the list.
+fn assert_listed(calls: &[&str], allowed: &[(&str, &str, &str)], message: &str) {
     let (mut unlisted, mut listed) = (Vec::new(), BTreeSet::new());
     for (name, lines) in step_code() {
         for line in lines {
-            for call in READS.iter().filter(|call| line.contains(*call)) {
-                match ALLOWED.iter().position(|(file, allowed, _)| *file == name && allowed == call) {
+            // Without arguments it is a method of images, which lie on the host.
+            let code = line.replace("in_memory()", "");
+            for call in calls.iter().filter(|call| code.contains(*call)) {
+                match allowed.iter().position(|(file, allowed, _)| *file == name && allowed == call) {
                     Some(at) => drop(listed.insert(at)),
                     None => unlisted.push(format!("{name}: {}", line.trim())),
                 }
             }
         }
     }
-    assert!(unlisted.is_empty(), "these read from a device:\n{}", unlisted.join("\n"));
-    let stale: Vec<_> = (0..ALLOWED.len()).filter(|at| !listed.contains(at)).map(|at| ALLOWED[at]).collect();
+    assert!(unlisted.is_empty(), "{message}:\n{}", unlisted.join("\n"));
+    let stale: Vec<_> = (0..allowed.len()).filter(|at| !listed.contains(at)).map(|at| allowed[at]).collect();
     assert!(stale.is_empty(), "these are allowed and there no more: {stale:?}");
+}
+
+#[test]
+fn nothing_in_a_step_reads_from_a_device_but_what_is_listed() {
+    assert_listed(&READS, &ALLOWED, "these read from a device");
+}
+
+#[test]
+fn nothing_in_a_step_depends_on_its_device_but_what_is_listed() {
+    assert_listed(
+        &QUESTIONS,
+        &ALLOWED_QUESTIONS,
+        "steps that reach these go another way on a GPU: list them, and let `depends_on_device` of `native/src/reproduce/reads.rs` be true \
+         of their objectives",
+    );
 }

@@ -3,15 +3,15 @@
 import assert from "node:assert/strict";
 
 /**
- * The run loses its device when the copy of its state is some steps old: on an emulated GPU it is made after the first step, and
+ * The run loses its device when the copy of its state is three steps old: on an emulated GPU it is made after the first step, and
  * again after about ten.
  */
-const LOST_AFTER = 8;
+const LOST_AFTER = 4;
 const RUN = {
   objective: "fair-cclk",
   kernel: { name: "rbf", sigma: 20 },
   temperature: 0.5,
-  iterations: 16,
+  iterations: 8,
   batch: 8,
   images: 64,
   testImages: 16,

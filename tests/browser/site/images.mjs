@@ -174,10 +174,11 @@ async function loadsNoneThatWasReplaced({ answers, panel }, page, { checkpoint }
 /** A device that is chosen while a checkpoint loads is for this one too, which has no place on the page by then. */
 async function loadsOnTheDeviceChosenMeanwhile({ answers, panel }, page, { checkpoint }) {
   await countWorkers(page);
+  assert.equal(await page.inputValue("#choice"), "auto");
   await page.evaluate(() => {
     window.workers.onBegin = () => {
       const choice = document.getElementById("choice");
-      choice.value = "auto";
+      choice.value = "cpu";
       choice.dispatchEvent(new Event("change"));
     };
   });

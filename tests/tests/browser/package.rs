@@ -154,16 +154,6 @@ fn the_types_of_the_package_need_no_other_library() {
     if !is_ready() {
         return;
     }
-    let program = simile_tests::place();
-    let package = program.path().join("node_modules/simile-web");
-    std::fs::create_dir_all(&package).unwrap();
-    for entry in std::fs::read_dir(workspace().join("web/pkg")).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_str().unwrap();
-        if name.ends_with(".d.ts") || name == "package.json" {
-            std::fs::copy(&path, package.join(name)).unwrap();
-        }
-    }
     // A variant of the list of objectives is one of a setting.
     let main = r#"
 import { Encoder, type ListedObjective, LossLab, type Setting, Trainer } from "simile-web";
@@ -174,7 +164,63 @@ export function settingOf(listed: ListedObjective): Setting {
   return variant ? { objective, variant } : { objective };
 }
 "#;
-    std::fs::write(program.path().join("main.ts"), main).unwrap();
+    check_types(&[("main.ts".to_owned(), main.to_owned())], true);
+}
+
+/// Names that the programs of the pages expect to be there.
+const GIVEN: &str = "
+declare const viewA: number[][], viewB: number[][], z: number[][], images: Blob[];
+declare const vectorsA: { data: Float32Array; dims: [number, number] }, vectorsB: typeof vectorsA;
+";
+
+/// The program of the repository's README runs in `embeds_as_the_command_line_does`.
+#[test]
+fn the_programs_of_the_pages_have_the_types_of_the_package() {
+    if !is_ready() {
+        return;
+    }
+    let mut files = vec![("given.d.ts".to_owned(), GIVEN.to_owned())];
+    for page in ["web/README.md", "docs/src/how-to/page.md"] {
+        let programs = programs(page);
+        assert!(!programs.is_empty(), "{page} has no program");
+        let name = |at: usize| format!("{}-{}.ts", page.replace(['/', '.'], "-"), at + 1);
+        files.extend(programs.into_iter().enumerate().map(|(at, program)| (name(at), program)));
+    }
+    // They use the element of `querySelector` without a check that there is one.
+    check_types(&files, false);
+}
+
+/// The programs on a page of the documents: blocks of JavaScript or TypeScript, and the scripts in those of HTML.
+fn programs(page: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(workspace().join(page)).unwrap();
+    let blocks = text.split("\n```").skip(1).step_by(2).filter_map(|block| block.split_once('\n'));
+    let programs = blocks.filter_map(|(language, block)| match language {
+        "js" | "ts" => Some(block),
+        "html" => {
+            let (_, script) = block.split_once("<script type=\"module\">").unwrap();
+            Some(script.split_once("</script>").unwrap().0)
+        }
+        _ => None,
+    });
+    programs.map(|program| program.replace("./simile-web/index.js", "simile-web")).collect()
+}
+
+/// Checks files, each with its name, by the strict rules of TypeScript, with the types of the package and of no other library.
+/// Without `minds_null`, `null` passes for any value.
+fn check_types(files: &[(String, String)], minds_null: bool) {
+    let folder = simile_tests::place();
+    let package = folder.path().join("node_modules/simile-web");
+    std::fs::create_dir_all(&package).unwrap();
+    for entry in std::fs::read_dir(workspace().join("web/pkg")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if name.ends_with(".d.ts") || name == "package.json" {
+            std::fs::copy(&path, package.join(name)).unwrap();
+        }
+    }
+    for (name, text) in files {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
     let options = json!({
         "lib": ["es2022", "dom"],
         "module": "esnext",
@@ -182,12 +228,14 @@ export function settingOf(listed: ListedObjective): Setting {
         "noEmit": true,
         "skipLibCheck": false,
         "strict": true,
+        "strictNullChecks": minds_null,
         "types": [],
     });
-    let settings = json!({ "compilerOptions": options, "files": ["main.ts"] });
-    std::fs::write(program.path().join("tsconfig.json"), settings.to_string()).unwrap();
+    let names: Vec<&String> = files.iter().map(|(name, _)| name).collect();
+    let settings = json!({ "compilerOptions": options, "files": names });
+    std::fs::write(folder.path().join("tsconfig.json"), settings.to_string()).unwrap();
     let compiler = workspace().join("web/node_modules/typescript/bin/tsc");
-    let output = Command::new("node").arg(compiler).current_dir(program.path()).output().unwrap();
+    let output = Command::new("node").arg(compiler).current_dir(folder.path()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 

@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use simile_tests::repository::{files_below, has_ending, root};
+use simile_tests::schema::violations;
 use simile_tests::{data, place};
 use tempfile::TempDir;
 
-use crate::support::program::{ALONE, text_of};
-use crate::support::scans::scans;
+use crate::support::program::{ALONE, complaint, json, text_of};
+use crate::support::scans::numbered_scans;
 
 /// The pages with commands, and a test for each.
 macro_rules! pages {
@@ -84,6 +85,20 @@ struct Block {
     language: String,
     text: String,
     line: usize,
+}
+
+impl Block {
+    /// The file of a recipe that its first line names.
+    fn file(&self) -> Option<&str> {
+        let first = self.text.lines().next()?.strip_prefix("# ")?;
+        (self.language == "toml" && first.ends_with(".toml")).then_some(first)
+    }
+
+    /// True for a part of a recipe, which no command takes. Other blocks without a name are of Cargo, or include a file that ships.
+    fn is_part(&self) -> bool {
+        let is_other = ["[dependencies]", "{{#include"].iter().any(|start| self.text.starts_with(start));
+        self.language == "toml" && self.file().is_none() && !is_other
+    }
 }
 
 /// The README and the pages of the book, by their paths in the repository.
@@ -188,7 +203,8 @@ fn furnished(commands: &[String]) -> TempDir {
     let place = place();
     let is_named = |folder: &str| commands.iter().any(|command| command.contains(folder));
     if is_named("scans") {
-        scans(place.path(), 120);
+        // The names of the tutorial.
+        numbered_scans(place.path(), 120, 4);
     }
     if is_named("DIR") {
         fs::create_dir(place.path().join("DIR")).unwrap();
@@ -238,10 +254,8 @@ fn reason(command: &str) -> Option<usize> {
 fn run_page(page: &str) {
     let place = furnished(&commands_of(Path::new(page)));
     for block in blocks(Path::new(page)) {
-        // A file that its first line names.
-        let first = block.text.lines().next().and_then(|line| line.strip_prefix("# ")).unwrap_or_default();
-        if block.language == "toml" && first.ends_with(".toml") {
-            fs::write(place.path().join(first), &block.text).unwrap();
+        if let Some(name) = block.file() {
+            fs::write(place.path().join(name), &block.text).unwrap();
         }
         if block.language == "sh" {
             let is_run = |command: &String| reason(command).is_none();
@@ -266,6 +280,28 @@ fn every_command_that_is_not_run_is_on_a_page() {
     for (at, (part, _)) in NOT_RUN.iter().enumerate() {
         assert!(needed.contains(&at), "no page has `{part}` any more; take it off the list");
     }
+}
+
+/// The schema has all keys. The program complains of most unknown values, such as one of `data.fit`, before it misses a key.
+#[test]
+fn a_part_of_a_recipe_has_keys_and_values_that_the_program_knows() {
+    let place = place();
+    let schema = json(place.path(), &["keys", "--schema"]);
+    let mut parts = 0;
+    for page in pages() {
+        for block in blocks(&page).into_iter().filter(Block::is_part) {
+            let at = format!("{}, line {}", page.display(), block.line);
+            let part: toml::Table =
+                toml::from_str(&block.text).unwrap_or_else(|error| panic!("{at}: {error}"));
+            let faults = violations(&schema, &serde_json::to_value(part).unwrap());
+            assert!(faults.is_empty(), "{at}: {faults:?}");
+            fs::write(place.path().join("part.toml"), &block.text).unwrap();
+            let said = complaint(place.path(), &["train", "part.toml", "--profile", "0"], 2);
+            assert!(said.contains("missing key"), "{at}: {said}");
+            parts += 1;
+        }
+    }
+    assert!(parts > 3, "{parts} parts of recipes");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use simile_core::nn::{Architecture, EncoderConfig};
 use simile_tests::{place, repository};
 
-use crate::support::models::{foreign, header, under, write_foreign};
+use crate::support::models::{foreign, header, under, write, write_foreign};
 use crate::support::pictures::picture;
 use crate::support::program::{complaint, json, simile, stderr, stdout};
 use crate::support::python::answer;
@@ -352,6 +352,35 @@ fn a_narrow_network_is_told_its_width() {
     assert_eq!((&answer["embedding_size"], &answer["encoder"]["width"]), (&48.into(), &6.into()));
 }
 
+/// A classifier behind the features is left out, unless `--output` says that the encoder ends with it.
+#[test]
+fn a_linear_layer_at_the_end_is_taken_where_its_width_is_given() {
+    let place = place();
+    let config = EncoderConfig {
+        name: Architecture::ResNet18,
+        width: Some(6),
+        output: Some(10),
+        ..EncoderConfig::default()
+    };
+    write(&place.path().join("ours.safetensors"), config, None);
+    let ours = fs::read(place.path().join("ours.safetensors")).unwrap();
+    fs::write(place.path().join("theirs.safetensors"), foreign(&ours)).unwrap();
+    let import = ["import", "theirs.safetensors", "--encoder", "resnet18", "--input-size", "32"];
+    // The preprocessing of `ours`.
+    let tail = ["--mean", "0.4,0.4,0.4", "--std", "0.3,0.3,0.3", "--json", "--out"];
+    let import = [&import[..], &["--width", "6"], &tail].concat();
+    let features = json(place.path(), &[&import[..], &["features.safetensors"]].concat());
+    assert_eq!(features["embedding_size"], 48);
+    assert!(features["unused"].as_array().unwrap().contains(&"fc.weight".into()), "{features}");
+    let text = complaint(place.path(), &[&import[..], &["wider.safetensors", "--output", "12"]].concat(), 1);
+    assert!(text.contains("`fc.weight` has shape [10, 48], expected [12, 48]"), "{text}");
+    let whole = json(place.path(), &[&import[..], &["whole.safetensors", "--output", "10"]].concat());
+    assert_eq!((&whole["embedding_size"], &whole["encoder"]["output"]), (&10.into(), &10.into()));
+    picture(&place.path().join("a.png"), [32, 32], |x, y| [(x * 8) as u8, (y * 8) as u8, 7]);
+    let vectors = |model: &str| json(place.path(), &["embed", model, "a.png", "--json"])["vectors"].clone();
+    assert_eq!(vectors("whole.safetensors"), vectors("ours.safetensors"));
+}
+
 const FINE_TUNE: &str = r#"
 [data]
 dataset = "digits"
@@ -369,7 +398,7 @@ chunk = 8
 statistics = "batch"
 [train]
 batch = 16
-iterations = 2
+iterations = 1
 [probe]
 steps = 5
 "#;

@@ -262,7 +262,10 @@ fn a_leak_that_cannot_be_measured_is_said() {
     assert!(said[0].contains("how much of site leaks could not be measured"), "{said:?}");
     assert!(!said.iter().any(|sentence| sentence.contains("hardly reveals")), "{said:?}");
     let (warned, said) = train("some");
-    assert!(warned.contains("6 of 12 test images have a `site` that no training image has"), "{warned}");
+    assert!(
+        warned.contains("6 of 12 test images have a value of `site` that no training image has"),
+        "{warned}"
+    );
     assert!(said[0].contains("site can be named"), "{said:?}");
 }
 

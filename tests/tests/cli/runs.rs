@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 #[cfg(unix)]
 use crate::support::process::interrupt;
-use crate::support::program::{complaint, json, simile, stderr, stdout};
+use crate::support::program::{ALONE, complaint, json, simile, stderr, stdout};
 use crate::support::recipes::with_two_variants;
 #[cfg(unix)]
 use crate::support::run::assert_same_end;
@@ -79,7 +79,7 @@ fn the_time_of_all_variants_is_said_before_the_first_step() {
     // So many that their time is said on any machine; the first line of progress comes within ten seconds.
     let mut command = Command::new(simile_tests::program());
     command.args(["train", "tiny.toml", "--set", "train.iterations=100000"]);
-    command.current_dir(place.path()).env("SIMILE_CACHE", "off");
+    command.current_dir(place.path()).env("SIMILE_CACHE", "off").envs(ALONE);
     let mut run = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut said = Vec::new();
     for line in BufReader::new(run.stderr.take().unwrap()).lines() {

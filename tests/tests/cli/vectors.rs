@@ -157,7 +157,7 @@ fn what_probes_of_vectors_cannot_measure_is_said() {
     );
     let some = of_site(&|at| if at < 50 { "new" } else { "north" });
     assert!(
-        some.contains("warning: 10 of 20 test vectors have a `site` that no training vector has"),
+        some.contains("warning: 10 of 20 test vectors have a value of `site` that no training vector has"),
         "{some}"
     );
     let same = of_site(&|_| "north");

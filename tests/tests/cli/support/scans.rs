@@ -57,6 +57,11 @@ pub(crate) fn scan(class: usize, hospital: usize, age: f64, dice: &mut Dice) -> 
 
 /// `scans` in a place: so many pictures, and a table of them.
 pub(crate) fn scans(place: &Path, count: usize) {
+    numbered_scans(place, count, 1);
+}
+
+/// The same with names of at least so many digits: `0001.png`.
+pub(crate) fn numbered_scans(place: &Path, count: usize, digits: usize) {
     let folder = place.join("scans");
     fs::create_dir(&folder).unwrap();
     let mut dice = Dice(7);
@@ -67,8 +72,9 @@ pub(crate) fn scans(place: &Path, count: usize) {
         let class = (dice.roll() * CLASSES.len() as f64) as usize;
         let hospital = of_ten[(dice.roll() * of_ten.len() as f64) as usize];
         let age = dice.between(20.0, 90.0).round();
-        scan(class, hospital, age, &mut dice).save(folder.join(format!("{at}.png"))).unwrap();
-        table += &format!("{at}.png,{},{},{age},p{at}\n", CLASSES[class], HOSPITALS[hospital].0);
+        let name = format!("{at:0digits$}.png");
+        scan(class, hospital, age, &mut dice).save(folder.join(&name)).unwrap();
+        table += &format!("{name},{},{},{age},p{at}\n", CLASSES[class], HOSPITALS[hospital].0);
     }
     fs::write(folder.join("images.csv"), table).unwrap();
 }
