@@ -20,6 +20,19 @@ pub enum Error {
         /// Name of the missing input.
         input: String,
     },
+    /// An input that the batch holds in another form than the objective needs beside the others, such as a tensor in place of a matrix on
+    /// the host.
+    #[error("`{input}` was added by `Batch::{given}`; `{objective}` needs it by `Batch::{expected}` here")]
+    InputForm {
+        /// Name of the objective.
+        objective: String,
+        /// Name of the input.
+        input: String,
+        /// The method of [`Batch`](crate::loss::batch::Batch) that added it.
+        given: &'static str,
+        /// The method that adds it as the objective needs it.
+        expected: &'static str,
+    },
     /// An input with the wrong shape, length or range of values.
     #[error("`{input}` has {found}, expected {expected}")]
     Shape {
@@ -106,10 +119,14 @@ impl Error {
         Self::Unknown { kind, name: name.into(), known: nearest }
     }
 
-    /// The error of an objective that delegates to another: an input that is missing is reported under its own name.
+    /// The error of an objective that delegates to another: an input that is missing, or has another form, is reported under its own
+    /// name.
     pub(crate) fn of_objective(self, name: &str) -> Self {
         match self {
             Self::MissingInput { input, .. } => Self::MissingInput { objective: name.into(), input },
+            Self::InputForm { input, given, expected, .. } => {
+                Self::InputForm { objective: name.into(), input, given, expected }
+            }
             other => other,
         }
     }

@@ -10,7 +10,7 @@ use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyByteArray;
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
-use simile_core::augment::{ByteForm, HostPlanes, Normalisation};
+use simile_core::augment::Normalisation;
 use simile_core::data::Images;
 use simile_core::data::formats::picture::decode;
 use simile_core::nn::checkpoint::Checkpoint;
@@ -118,9 +118,8 @@ impl Encoder {
             let pixels: Vec<Result<Vec<u8>, Fault>> = pictures.into_par_iter().map(read).collect();
             // The first in order that cannot be read is named.
             let pixels = pixels.into_iter().collect::<Result<Vec<_>, _>>()?.concat();
-            let images = Images::new(side, side, channels, pixels)?;
-            let planes = HostPlanes::new(&images, ByteForm::of(&device)).upload(&device);
-            Ok(self.normalisation.apply(planes.images())?)
+            let images = Images::new(side, side, channels, pixels)?.to_tensor(&device);
+            Ok(self.normalisation.apply(images)?)
         };
         let mut vectors = Vec::with_capacity(count * metadata.embedding_size * size_of::<f32>());
         let keep = |rows: &[f32], _: usize| {

@@ -35,6 +35,11 @@ impl BatchShard {
         (0..samples.div_ceil(chunk)).filter(is_own).map(rows)
     }
 
+    /// The shards of all processes, by rank.
+    pub(super) fn of_all_ranks(self) -> impl Iterator<Item = Self> {
+        (0..self.ranks).map(move |rank| Self { rank, ..self })
+    }
+
     /// True if the batch is so small that this process has no chunk.
     pub(super) fn is_idle(self, samples: usize) -> bool {
         self.chunks(samples).next().is_none()

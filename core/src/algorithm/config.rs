@@ -4,7 +4,7 @@ use burn::tensor::Device;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::settings::{AlgorithmContext, AlgorithmSettings, Meaning, Onset, StoredRows};
+use super::settings::{AlgorithmContext, AlgorithmSettings, InnerLoss, Meaning, Onset, StoredRows};
 use super::workload::{StepContext, StepSize, Workload};
 use super::{
     Algorithm, BiasNetworkSettings, ByolSettings, DcganSettings, DifficultySettings, GradCacheSettings,
@@ -46,7 +46,7 @@ macro_rules! algorithms {
 
             /// The names of all methods, with their examples.
             #[cfg(test)]
-            fn examples() -> impl Iterator<Item = (&'static str, &'static [[&'static str; 3]])> {
+            pub(crate) fn examples() -> impl Iterator<Item = (&'static str, &'static [[&'static str; 3]])> {
                 [$(($name, <$settings>::examples())),+].into_iter()
             }
         }
@@ -155,6 +155,16 @@ impl AlgorithmConfig {
         self.settings().onsets()
     }
 
+    /// The loss among the settings of the method, if there is one.
+    pub fn inner_loss(&self) -> Option<InnerLoss> {
+        self.settings().inner_loss()
+    }
+
+    /// The evaluated network in words, if it is the second of two that the method draws; else it is the first, as in most methods.
+    pub fn second_network_evaluated(&self) -> Option<&'static str> {
+        self.settings().second_network_evaluated()
+    }
+
     /// The samples that the method computes at once, if devices and processes can share them.
     pub fn chunk(&self) -> Option<usize> {
         self.settings().chunk()
@@ -202,17 +212,26 @@ impl AlgorithmConfig {
 mod tests {
     use serde_json::{Map, Value, json};
 
-    use super::super::testing::{LABELS, init, network, refusal, train};
+    use super::super::testing::{LABELS, init, network, refusal, rng, train};
     use super::*;
     use crate::loss;
     use crate::loss::batch::Batch;
-    use crate::nn::EncoderConfig;
+    use crate::nn::checkpoint::flattened;
+    use crate::nn::{EncoderConfig, Model};
 
     /// A method of a name, with settings as JSON.
     fn named(name: &str, settings: &str) -> AlgorithmConfig {
         let mut settings: Map<String, Value> = serde_json::from_str(settings).unwrap();
         settings.insert("name".into(), name.into());
         serde_json::from_value(settings.into()).unwrap()
+    }
+
+    /// The network of an example, for three classes and two values of the bias.
+    fn network_of(config: &AlgorithmConfig, objective: &str, encoder: &str) -> ModelConfig {
+        let head = config.scores(objective, 3, 2).unwrap_or(3);
+        let architecture = serde_json::from_value(json!(encoder)).unwrap();
+        let encoder = EncoderConfig { name: architecture, ..EncoderConfig::default() };
+        ModelConfig { encoder, ..network(head) }
     }
 
     #[test]
@@ -236,15 +255,33 @@ mod tests {
             assert!(!examples.is_empty(), "{name}");
             for &[settings, objective, encoder] in examples {
                 let config = named(name, settings);
-                let head = config.scores(objective, 3, 2).unwrap_or(3);
-                let architecture = serde_json::from_value(json!(encoder)).unwrap();
-                let encoder = EncoderConfig { name: architecture, ..EncoderConfig::default() };
-                let network = ModelConfig { encoder, ..network(head) };
+                let network = network_of(&config, objective, encoder);
                 let mut built = init(&config, objective, &network).unwrap();
                 assert_eq!((built.name(), config.name()), (name, name));
                 let losses = train(built.as_mut(), &context, 3);
                 assert!(losses.iter().all(|loss| loss.is_finite()), "{config:?}: {losses:?}");
                 assert!(losses[1] != losses[0] && losses[2] != losses[1], "{config:?}: {losses:?}");
+            }
+        }
+    }
+
+    /// A run is compared with its network before the first step, which is drawn again.
+    #[test]
+    fn a_method_evaluates_the_first_network_that_it_draws_unless_it_names_the_second() {
+        let weights = |model: &Model| -> Vec<f64> {
+            let tensors = flattened("", &model.encoder).into_iter();
+            tensors.flat_map(|tensor| tensor.values.into_data().iter::<f64>().collect::<Vec<_>>()).collect()
+        };
+        for (name, examples) in AlgorithmConfig::examples() {
+            for &[settings, objective, encoder] in examples {
+                let config = named(name, settings);
+                let network = network_of(&config, objective, encoder);
+                let mut rng = rng(1);
+                let mut drawn = || weights(&network.init(&Device::flex(), &mut rng).unwrap());
+                let (first, second) = (drawn(), drawn());
+                let built = init(&config, objective, &network).unwrap();
+                let expected = if config.second_network_evaluated().is_some() { second } else { first };
+                assert!(weights(built.model()) == expected, "{config:?}");
             }
         }
     }

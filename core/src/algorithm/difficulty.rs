@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use super::debiased_pair::DebiasedPair;
 use super::passes;
-use super::settings::{AlgorithmContext, AlgorithmSettings, Meaning};
+use super::settings::{AlgorithmContext, AlgorithmSettings, InnerLoss, Meaning};
 use super::state::TRAINED;
 use super::workload::{StepContext, Workload};
 use super::{Algorithm, ModelConfig, StateReader, StateWriter, Views};
 use crate::error::{Result, positive, single};
 use crate::loss;
 use crate::loss::batch::Batch;
-use crate::loss::spec::Spec;
+use crate::loss::spec::{Spec, Specified as _};
 use crate::loss::{Objective, WclTriplet};
 use crate::nn::Model;
 use crate::nn::checkpoint::CheckpointError;
@@ -191,6 +191,18 @@ impl AlgorithmSettings for DifficultySettings {
         let AlgorithmContext { network, device, .. } = *context;
         let algorithm = DifficultyWeighted::new(network, triplet, weighted, self.evaluated, device, rng)?;
         Ok(Box::new(algorithm.with_biased_learning_rate(self.biased_learning_rate)?))
+    }
+
+    fn inner_loss(&self) -> Option<InnerLoss> {
+        let settings = serde_json::to_value(&self.triplet).ok()?;
+        Some(InnerLoss { key: "method.triplet", spec: self.triplet.spec(), settings })
+    }
+
+    fn second_network_evaluated(&self) -> Option<&'static str> {
+        match self.evaluated {
+            EvaluatedNetwork::Debiased => None,
+            EvaluatedNetwork::BiasAmplifying => Some("bias-amplifying network"),
+        }
     }
 
     fn workload(&self, step: &StepContext<'_>) -> Workload {

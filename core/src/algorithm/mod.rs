@@ -4,15 +4,16 @@
 //!
 //! All of them are an [`Algorithm`]: a trainer asks for the loss of a batch of views, passes it back for the
 //! descent step, and does not need to know which algorithm it runs. Everything that is trained by gradients goes
-//! through the same optimiser.
+//! through the same optimiser. The network is one of [`nn`](crate::nn). For a module of your own call [`loss`](crate::loss::loss) in
+//! your loop, with [`MovingAverage`], which takes any module, and [`KeyQueue`].
 //!
 //! ```
 //! use burn::tensor::{Device, Distribution, Tensor};
-//! use rand::SeedableRng;
-//! use rand_chacha::ChaCha8Rng;
+//! use simile_core::algorithm::{Algorithm, Byol, MovingAverage, Views};
 //! use simile_core::loss::batch::Batch;
-//! use simile_core::algorithm::{Byol, Algorithm, ModelConfig, MovingAverage, Views};
+//! use simile_core::nn::ModelConfig;
 //! use simile_core::optim::{Optimizer, OptimizerConfig};
+//! use simile_core::train::{Purpose, stream};
 //!
 //! # fn main() -> simile_core::error::Result<()> {
 //! let device = Device::flex();
@@ -22,7 +23,7 @@
 //!     &network.head,
 //!     MovingAverage::constant(0.99)?,
 //!     &device,
-//!     &mut ChaCha8Rng::seed_from_u64(1),
+//!     &mut stream(1, Purpose::Initialisation, 0),
 //! )?);
 //! let mut optimizer = Optimizer::new(OptimizerConfig::default())?;
 //!
@@ -93,7 +94,7 @@ pub use moco::{MocoSettings, MomentumContrast};
 pub use moving_average::MovingAverage;
 pub(crate) use moving_average::interpolate;
 pub use rebias::{Rebias, RebiasSettings};
-pub use settings::{Onset, StoredRows};
+pub use settings::{InnerLoss, Onset, StoredRows};
 pub use single::{Single, SingleSettings};
 pub use state::{StateReader, StateWriter};
 pub use swav::{Swav, SwavSettings};
@@ -104,6 +105,7 @@ pub use with_classifier::{WithClassifier, WithClassifierSettings};
 pub use workload::StepSize;
 pub(crate) use workload::{PairCount, Workload};
 
+#[doc(no_inline)]
 pub use crate::nn::ModelConfig;
 
 /// The training of a network and of the state that an objective needs beside it.

@@ -5,6 +5,7 @@ use std::fmt::Debug;
 
 use burn::tensor::Device;
 use rand_chacha::ChaCha8Rng;
+use serde_json::Value;
 
 use super::class_scores::class_scores;
 use super::workload::{StepContext, Workload};
@@ -43,6 +44,17 @@ pub struct Onset {
     pub steps: u64,
     /// The part and what it lacks before, such as `the prototypes are not trained`.
     pub before: &'static str,
+}
+
+/// A loss among the settings of an algorithm, beside the objective that the recipe names.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InnerLoss {
+    /// The key of its settings in a recipe, such as `method.triplet`.
+    pub key: &'static str,
+    /// Its description.
+    pub spec: &'static Spec,
+    /// Its settings by their names, as JSON.
+    pub settings: Value,
 }
 
 /// A key of an algorithm's settings, and its meaning: a sentence with unit, range and default.
@@ -92,6 +104,16 @@ pub(super) trait AlgorithmSettings: Debug {
     /// The parts that begin to act after a number of steps.
     fn onsets(&self) -> Vec<Onset> {
         Vec::new()
+    }
+
+    /// The loss among its settings, if there is one.
+    fn inner_loss(&self) -> Option<InnerLoss> {
+        None
+    }
+
+    /// The evaluated network in words, if it is the second of two that the algorithm draws; else it is the first, as in most algorithms.
+    fn second_network_evaluated(&self) -> Option<&'static str> {
+        None
     }
 
     /// The scores that the network's head must give, for `classes` and a bias of `bias_count` values; `None` if the objective compares

@@ -229,7 +229,10 @@ impl AlgorithmSettings for SwavSettings {
 
     #[cfg(test)]
     fn examples() -> &'static [[&'static str; 3]] {
-        &[[r#"{"prototypes": 3}"#, "swav", "lenet5"]]
+        &[
+            [r#"{"prototypes": 3}"#, "swav", "lenet5"],
+            [r#"{"prototypes": 5, "frozen_steps": 3, "queue": 30}"#, "swav", "lenet5"],
+        ]
     }
 
     fn check(&self, _objective: &Spec, _steps: u64) -> Result<()> {

@@ -125,6 +125,13 @@ impl HostPlanes {
     }
 }
 
+impl Images {
+    /// The images as numbers on a device, `[n, channels, height, width]`, 0 to 1.
+    pub fn to_tensor(&self, device: &Device) -> Tensor<4> {
+        HostPlanes::new(self, ByteForm::of(device)).upload(device).images()
+    }
+}
+
 /// Words of 32 bits of an image.
 fn words(shape: ImageShape) -> usize {
     shape.bytes().div_ceil(4)
@@ -248,6 +255,8 @@ mod tests {
                     assert!((value - f32::from(byte) / 255.0).abs() < 1e-7, "{form:?} {at}");
                 }
             }
+            let planes = HostPlanes::new(&images, ByteForm::Words).upload(&Device::flex());
+            assert_eq!(images.to_tensor(&Device::flex()).into_data(), planes.images().into_data());
         }
     }
 

@@ -4,15 +4,18 @@
 //! gives them, in `f64`, or in a file; they read them in blocks and give results in `f64`. The rest takes a [`Matrix`]. Nothing here
 //! depends on the device of the encoder, and the code runs in a page.
 //!
-//! A linear probe and the nearest neighbours on embeddings, such as those of [`embed`](crate::train::embed):
+//! A linear probe, the nearest neighbours, and the leak of a number on embeddings, such as those of [`embed`](crate::train::embed):
 //!
 //! ```
 //! # fn main() -> simile_core::error::Result<()> {
 //! use simile_core::eval::knn::KnnConfig;
 //! use simile_core::eval::linear_probe::{LinearProbeConfig, Target};
 //! use simile_core::eval::metrics::ConfusionMatrix;
+//! use simile_core::eval::penalty::{ChosenProbeConfig, ProbeTargets};
+//! use simile_core::eval::regression::RegressionReport;
 //! use simile_core::eval::standardise::Standardise;
 //! use simile_core::eval::unit::Unit;
+//! use simile_core::numeric::matrix::Matrix;
 //! use simile_core::numeric::rows::FeatureTable;
 //!
 //! // Samples of two classes in turn, which the first feature tells apart.
@@ -34,17 +37,31 @@
 //! let knn = KnnConfig { k: 5, ..KnnConfig::default() };
 //! let votes = knn.vote(&Unit(&train), &train_labels, 2, &Unit(&test))?;
 //! assert_eq!(votes.predictions()?, test_labels);
+//!
+//! // The leak of an age of which the features tell a part. R² on the test rows is 1 if a linear map predicts the age exactly, and 0 if it
+//! // does no better than their mean.
+//! let ages = |count: usize| {
+//!     Matrix::from_fn(count, 1, |i, _| 40.0 + 10.0 * (i % 2) as f64 + 5.0 * (i as f64).cos())
+//! };
+//! let leak = ChosenProbeConfig::default().fit(&scale.of(&train)?, &ProbeTargets::Values(ages(60)), None)?;
+//! let predicted = leak.probe.scores(&scale.of(&test)?)?;
+//! let r2 = RegressionReport::of(&predicted, &ages(20))?.r2.unwrap_or(0.0);
+//! assert_eq!(format!("{r2:.3}"), "0.646");
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! `simile evaluate --vectors` prints 0.646 for these embeddings too: its linear probes are those of the default
+//! [`ChosenProbeConfig`](penalty::ChosenProbeConfig). It projects embeddings that have at least twice as many columns as there are training
+//! rows onto the span of these rows first, which changes nothing but the rounding.
 //!
 //! | module | question |
 //! |---|---|
 //! | [`standardise`] | put every feature on the same scale, fitted on the training set only |
 //! | [`linear_probe`], [`sgd_probe`] | how well can a linear classifier predict the label? |
 //! | [`ridge`], [`regression`] | how much of a numeric condition leaks? |
-//! | [`penalty`] | which penalty is best? |
-//! | [`random_features`] | how much leaks to a non-linear probe? |
+//! | [`penalty`] | which penalty is best? The linear probe of `simile evaluate` |
+//! | [`random_features`] | how much leaks to a non-linear probe? The one of `simile evaluate` is fitted by the command line |
 //! | [`knn`], [`unit`](mod@unit) | how well do the nearest neighbours predict the label? |
 //! | [`metrics`], [`group_accuracy`], [`ranking`] | accuracy: top-k, per class, per group; ROC-AUC |
 //! | [`geometry`] | alignment, uniformity, effective rank, silhouette |

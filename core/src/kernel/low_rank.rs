@@ -8,7 +8,7 @@ use simile_kernels::cpu::parallel;
 use super::Kernel;
 use super::values::KernelValues;
 use crate::error::{Error, Result, within};
-use crate::numeric::matrix::Matrix;
+use crate::numeric::matrix::{Matrix, check_values};
 
 /// Rows of a column that a thread fills at once.
 const ROWS: usize = 1024;
@@ -89,9 +89,12 @@ impl Kernel {
     /// A low-rank factor of the Gram matrix of the rows of `z`, by Cholesky factorisation with pivots; see [`LowRank`].
     ///
     /// # Errors
-    /// The approximation's parameters are out of range, or a factor reads columns that `z` does not have.
+    /// The approximation's or the kernel's parameters are out of range, or a factor reads columns that `z` does not have; or `z` has a
+    /// value that is not finite or above 1e100, and the error names its row.
     pub fn low_rank(&self, z: &Matrix, approximation: &Approximation) -> Result<LowRank> {
         approximation.check()?;
+        self.check()?;
+        check_values("z", z)?;
         self.fits(z)?;
         Ok(self.factorise(z, approximation.rank, |trace| approximation.tolerance * trace))
     }

@@ -47,8 +47,9 @@ pub type KernelFunction = Box<dyn Fn(&[f64], &[f64]) -> f64 + Send + Sync>;
 /// The least length by which the cosine divides, as in released CCL-K (`eps`).
 const COSINE_EPSILON: f64 = 1e-8;
 
-/// A positive semi-definite function of two conditioning values. Its numbers are checked where they are read by name
-/// ([`KernelConfig`]), but not here: a `scale` of 0 gives NaN.
+/// A positive semi-definite function of two conditioning values. Its numbers have the ranges of a [`KernelConfig`], and are
+/// [checked](Self::check) where they are read by name, by an objective, and where weights are solved for. Its
+/// [values](Self::function) are computed without a check: a `scale` of 0 gives NaN.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "KernelConfig", into = "KernelConfig")]
 pub enum Kernel {
@@ -111,9 +112,23 @@ pub struct Factor {
 }
 
 impl Kernel {
-    /// The RBF kernel of standard deviation `sigma`, which is not checked.
+    /// The RBF kernel of standard deviation `sigma`, in the unit of `z`, whose range is that of [`KernelConfig::sigma`];
+    /// [`check`](Self::check) refuses others.
     pub fn rbf(sigma: f64) -> Self {
         Self::Rbf { scale: 2.0 * sigma * sigma }
+    }
+
+    /// Checks that its numbers, and those of the factors of a product, are in the ranges of a [`KernelConfig`]. A kernel that was read by
+    /// name has passed. Some that were not have finite values and are refused too, such as one with an infinite `scale`.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] names the setting of a [`KernelConfig`]: a `scale` is `kernel.temp_z`.
+    pub fn check(&self) -> Result<()> {
+        Self::try_from(KernelConfig::from(self.clone()))?;
+        match self {
+            Self::Product { factors } => factors.iter().try_for_each(|factor| factor.kernel.check()),
+            _ => Ok(()),
+        }
     }
 
     /// The kernel as a function of two rows. A bandwidth given as a rule is computed from the rows of `z`; if these
@@ -202,7 +217,7 @@ impl Kernel {
                 let reason = format!("but the conditioning variable has {columns} columns");
                 return Err(Error::parameter("kernel.factors", value, &reason));
             }
-            factor.kernel.fits_columns(factor.end - factor.start)?;
+            factor.kernel.fits_columns(factor.end.saturating_sub(factor.start))?;
         }
         Ok(())
     }

@@ -3,6 +3,44 @@
 //! The names are those of the request files that `simile loss` reads: `view_a`, `view_b` (embeddings of two views,
 //! `[b, d]`), `labels`, `bias` (integers), `z` or `z_a`, `z_b` (conditioning variable, host `f64`), and the further
 //! inputs of an objective (`logits`, `queue`, `prototypes`, ...).
+//!
+//! Each input has a kind, which [`Spec::inputs`](crate::loss::spec::Spec::inputs) states, and is added by a method for that kind:
+//!
+//! | input | added by |
+//! |---|---|
+//! | rows on the device: embeddings, scores, queues | [`Batch::with_tensor`], [`Batch::with_matrix`] |
+//! | an integer for each sample: classes, biases, clusters | [`Batch::with_indices`], [`Batch::with_integers`] |
+//! | rows on the host, in `f64`: conditions, `prior` | [`Batch::with_condition`] |
+//!
+//! An objective refuses an input in another form. A few are read in two: `z_a` and `z_b` of `hardneg-cclk` (both in the same one),
+//! `weights`, `log_sigma` and `bias_features` may be tensors or rows on the host.
+//!
+//! A data loader may give everything as tensors. The classes and the condition are then read once, best from tensors on the CPU: a read
+//! from a GPU waits for all of its work.
+//!
+//! ```
+//! use burn::tensor::{Device, Int, Tensor};
+//! use simile_core::error::Result;
+//! use simile_core::loss::batch::Batch;
+//! use simile_core::numeric::matrix::Matrix;
+//!
+//! fn inputs(views: [Tensor<2>; 2], classes: Tensor<1, Int>, ages: Tensor<2>) -> Result<Batch> {
+//!     let [view_a, view_b] = views;
+//!     Ok(Batch::views(view_a, view_b)
+//!         .with_integers("labels", classes.into_data().iter::<i64>().collect())
+//!         .with_condition("z", Matrix::from_data(&ages.into_data())?))
+//! }
+//!
+//! # fn main() -> Result<()> {
+//! let device = Device::flex();
+//! let view = || Tensor::<2>::from_data([[3.0, 4.0], [1.0, 0.0]], &device);
+//! let classes = Tensor::<1, Int>::from_data([0, 1], &device);
+//! let ages = Tensor::<2>::from_data([[20.0], [61.0]], &device);
+//! let batch = inputs([view(), view()], classes, ages)?;
+//! assert!(batch.has_condition("z"));
+//! # Ok(())
+//! # }
+//! ```
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -78,15 +116,17 @@ impl Batch {
     }
 
     /// Adds the result of [`ConditionedByKernel::solve`](crate::loss::ConditionedByKernel::solve) for the condition `z`, so that
-    /// the objective does not solve for it again.
+    /// the objective does not solve for it again. `z` stays an input of the batch. It is not read beside `z_a` and `z_b`, which stand in
+    /// place of `z`.
     #[must_use]
     pub fn with_solution(mut self, solution: Option<SolvedCondition>) -> Self {
         self.solution = solution;
         self
     }
 
-    /// The solution for the condition that was computed ahead, if it is one of `rows` samples.
-    pub(crate) fn solution(&self, rows: usize) -> Option<&SolvedCondition> {
+    /// The [solution](Self::with_solution) for the condition that was computed ahead, if it is one of `rows` samples, as many as the
+    /// batch has. `None` if there is none, or one of another number of samples: the objective then solves for the condition itself.
+    pub fn solution(&self, rows: usize) -> Option<&SolvedCondition> {
         self.solution.as_ref().filter(|solution| solution.rows() == rows)
     }
 
@@ -130,8 +170,9 @@ impl Batch {
         self
     }
 
-    /// The processes that share the anchors.
-    pub(crate) fn peers(&self) -> Option<Arc<dyn Peers>> {
+    /// The processes that share the anchors, if [`with_peers`](Self::with_peers) named them.
+    /// [`PairwiseLoss::with_peers`](crate::loss::pairwise::PairwiseLoss::with_peers) takes them as they are.
+    pub fn peers(&self) -> Option<Arc<dyn Peers>> {
         self.peers.clone()
     }
 
@@ -143,9 +184,10 @@ impl Batch {
     /// A tensor input, without its autodiff history.
     ///
     /// # Errors
-    /// [`Error::MissingInput`] if there is no input of that name.
+    /// [`Error::MissingInput`] if there is no input of that name, [`Error::InputForm`] if it is no tensor.
     pub fn tensor(&self, objective: &str, name: &str) -> Result<Tensor<2>> {
-        self.tracked(name).map(|t| t.clone().without_autodiff()).ok_or_else(|| missing(objective, name))
+        let tensor = self.tracked(name).map(|t| t.clone().without_autodiff());
+        tensor.ok_or_else(|| self.absent(objective, name, "with_tensor"))
     }
 
     /// A tensor input unchanged, with its autodiff history.
@@ -156,8 +198,8 @@ impl Batch {
     /// A tensor input on the host: the copy given to [`with_matrix`](Self::with_matrix), else read back.
     ///
     /// # Errors
-    /// [`Error::MissingInput`] if there is no input of that name; [`Error::Degenerate`] if the device failed, or is
-    /// WebGPU in a page, where reading must be asynchronous.
+    /// As [`tensor`](Self::tensor), or [`Error::Degenerate`] if the device failed, or is WebGPU in a page, where reading must be
+    /// asynchronous.
     pub fn host(&self, objective: &str, name: &str) -> Result<Matrix> {
         if let Some(matrix) = self.on_host.get(name) {
             return Ok(matrix.clone());
@@ -174,7 +216,7 @@ impl Batch {
     /// the values of a tensor of the CPU. `None` if it lies on another device.
     ///
     /// # Errors
-    /// [`Error::MissingInput`] if there is no input of that name.
+    /// As [`tensor`](Self::tensor).
     pub(crate) fn in_memory(&self, objective: &str, name: &str) -> Result<Option<Matrix>> {
         if let Some(matrix) = self.on_host.get(name) {
             return Ok(Some(matrix.clone()));
@@ -185,7 +227,7 @@ impl Batch {
     /// A tensor input as unit rows.
     ///
     /// # Errors
-    /// [`Error::MissingInput`] if there is no input of that name, [`Error::Shape`] if it has no rows or no columns.
+    /// As [`tensor`](Self::tensor), or [`Error::Shape`] if it has no rows or no columns.
     pub fn unit_rows(&self, objective: &str, name: &str) -> Result<UnitRows> {
         let raw = self.tensor(objective, name)?;
         let [rows, columns] = raw.dims();
@@ -198,7 +240,7 @@ impl Batch {
     /// An integer input of `rows` entries, whose values are class indices, or row indices of a table, from 0.
     ///
     /// # Errors
-    /// [`Error::MissingInput`], or [`Error::Shape`] if the length differs or an entry is negative.
+    /// As [`groups`](Self::groups), or [`Error::Shape`] if an entry is negative.
     pub fn indices(&self, objective: &str, name: &str, rows: usize) -> Result<Vec<usize>> {
         let index = |(row, &value): (usize, &i64)| {
             let negative = |_| Error::shape(name, "integers from 0", format!("{value} in row {row}"));
@@ -210,19 +252,21 @@ impl Batch {
     /// An integer input of `rows` entries, whose values are group ids.
     ///
     /// # Errors
-    /// [`Error::MissingInput`], or [`Error::Shape`] if the length differs.
+    /// [`Error::MissingInput`] if there is no input of that name, or as [`optional_groups`](Self::optional_groups).
     pub fn groups(&self, objective: &str, name: &str, rows: usize) -> Result<&[i64]> {
-        self.optional_groups(name, rows)?.ok_or_else(|| missing(objective, name))
+        let groups = self.optional_groups(objective, name, rows)?;
+        groups.ok_or_else(|| self.absent(objective, name, "with_integers"))
     }
 
     /// An integer input of `rows` entries, whose values are group ids, if present.
     ///
     /// # Errors
-    /// [`Error::Shape`] if the length differs.
-    pub fn optional_groups(&self, name: &str, rows: usize) -> Result<Option<&[i64]>> {
+    /// [`Error::InputForm`] if the input is not made of integers, [`Error::Shape`] if the length differs.
+    pub fn optional_groups(&self, objective: &str, name: &str, rows: usize) -> Result<Option<&[i64]>> {
         match self.integers.get(name) {
-            None => Ok(None),
             Some(integers) => check_rows(name, rows, integers.len()).map(|()| Some(integers.as_slice())),
+            None if self.is_given(name) => Err(self.absent(objective, name, "with_integers")),
+            None => Ok(None),
         }
     }
 
@@ -239,9 +283,11 @@ impl Batch {
     /// A matrix of [`with_condition`](Self::with_condition), of any number of rows, such as the `prior` of a training set.
     ///
     /// # Errors
-    /// [`Error::MissingInput`], [`Error::NotFinite`], or [`Error::TooLarge`] for a value above 1e100.
+    /// [`Error::MissingInput`] if there is no input of that name, [`Error::InputForm`] if it was added by another method,
+    /// [`Error::NotFinite`], or [`Error::TooLarge`] for a value above 1e100.
     pub fn table(&self, objective: &str, name: &str) -> Result<&Matrix> {
-        let matrix = self.host_matrices.get(name).ok_or_else(|| missing(objective, name))?;
+        let matrix = self.host_matrices.get(name);
+        let matrix = matrix.ok_or_else(|| self.absent(objective, name, "with_condition"))?;
         check_values(name, matrix).map(|()| matrix)
     }
 
@@ -249,10 +295,32 @@ impl Batch {
     pub fn has_condition(&self, name: &str) -> bool {
         self.host_matrices.contains_key(name)
     }
-}
 
-fn missing(objective: &str, input: &str) -> Error {
-    Error::MissingInput { objective: objective.into(), input: input.into() }
+    /// True if there is an input of that name, in any form.
+    pub(crate) fn is_given(&self, name: &str) -> bool {
+        self.added_by(name).is_some()
+    }
+
+    /// The method that added the input of that name.
+    fn added_by(&self, name: &str) -> Option<&'static str> {
+        let methods = [
+            ("with_matrix", self.on_host.contains_key(name)),
+            ("with_tensor", self.tensors.contains_key(name)),
+            ("with_integers", self.integers.contains_key(name)),
+            ("with_condition", self.host_matrices.contains_key(name)),
+        ];
+        methods.into_iter().find_map(|(method, has_added)| has_added.then_some(method))
+    }
+
+    /// The error of an input that is not there as the method `expected` adds it.
+    fn absent(&self, objective: &str, input: &str, expected: &'static str) -> Error {
+        let added_by = self.added_by(input);
+        let (objective, input) = (objective.into(), input.into());
+        match added_by {
+            None => Error::MissingInput { objective, input },
+            Some(given) => Error::InputForm { objective, input, given, expected },
+        }
+    }
 }
 
 fn check_rows(name: &str, expected: usize, rows: usize) -> Result<()> {
@@ -260,5 +328,80 @@ fn check_rows(name: &str, expected: usize, rows: usize) -> Result<()> {
         Ok(())
     } else {
         Err(Error::shape(name, format!("{expected} rows"), format!("{rows} rows")))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::loss::build;
+    use crate::loss::finite_difference::{random, read, value};
+
+    /// HardNeg-CCLK took the views in place of such a condition, ConTeX left out such a bias, and cross-entropy such weights; required
+    /// inputs were called missing.
+    #[test]
+    fn an_input_in_another_form_is_neither_missing_nor_passed_over() {
+        let [tensor, integers, condition] = ["with_tensor", "with_integers", "with_condition"];
+        let (rows, on_host, ids) = (|| random(4, 3, 3), || read(random(4, 3, 3)), || vec![0, 1, 0, 1]);
+        let views = Batch::views(random(4, 3, 1), random(4, 3, 2));
+        let labelled = views.clone().with_integers("labels", ids());
+        let scored = labelled.clone().with_tensor("logits", rows());
+        let placed = views.clone().with_matrix("z", on_host(), &Device::flex(), DType::F64);
+        let of_each_view = views.clone().with_tensor("z_a", rows()).with_tensor("z_b", rows());
+        let of_both_forms = views.clone().with_condition("z_a", on_host()).with_tensor("z_b", rows());
+        let assigned = views.clone().with_tensor("prototypes", rows());
+        for (objective, batch, [input, given, expected]) in [
+            ("fair-cclk", views.clone().with_tensor("z", rows()), ["z", tensor, condition]),
+            ("fair-cclk", placed, ["z", "with_matrix", condition]),
+            ("fair-cclk", of_each_view.clone(), ["z_a", tensor, condition]),
+            ("weaksup-cclk", of_each_view.with_condition("z", on_host()), ["z_a", tensor, condition]),
+            ("hardneg-cclk", views.clone().with_tensor("z", rows()), ["z", tensor, condition]),
+            ("hardneg-cclk", views.clone().with_integers("z", ids()), ["z", integers, condition]),
+            ("hardneg-cclk", views.clone().with_integers("z_a", ids()), ["z_a", integers, tensor]),
+            ("hardneg-cclk", of_both_forms, ["z_b", tensor, condition]),
+            ("contex", labelled.clone().with_condition("bias", on_host()), ["bias", condition, integers]),
+            ("contex-p", labelled.with_tensor("bias", rows()), ["bias", tensor, integers]),
+            ("weaksup-info-nce", views.clone().with_tensor("labels", rows()), ["labels", tensor, integers]),
+            ("cross-entropy", scored.with_integers("weights", ids()), ["weights", integers, condition]),
+            (
+                "decoupled-uniformity",
+                views.with_condition("view_c", on_host()),
+                ["view_c", condition, tensor],
+            ),
+            ("swav", assigned.with_condition("queue_0", on_host()), ["queue_0", condition, tensor]),
+        ] {
+            let error = build(objective, None, Value::Null).unwrap().evaluate(&batch).unwrap_err();
+            let (objective, input) = (objective.into(), input.into());
+            assert_eq!(error, Error::InputForm { objective, input, given, expected });
+        }
+    }
+
+    /// HardNeg-CCLK took `z` in place of the tensors, and each objective a `z` that was solved for ahead in place of rows on the host.
+    #[test]
+    fn conditions_of_each_view_stand_in_place_of_z_in_both_forms_and_with_its_solution() {
+        let hardneg = build("hardneg-cclk", None, Value::Null).unwrap();
+        let loss = |batch: &Batch| value(hardneg.as_ref(), batch);
+        let views = Batch::views(random(4, 3, 1), random(4, 3, 2));
+        let [z, z_a, z_b] = [5, 6, 7].map(|seed| random(4, 3, seed));
+        let solution =
+            hardneg.conditioned_by_kernel().unwrap().solve(&read(z.clone()), &Device::flex()).unwrap();
+        let of_tensors = views.clone().with_tensor("z_a", z_a.clone()).with_tensor("z_b", z_b.clone());
+        let on_host = views.clone().with_condition("z_a", read(z_a)).with_condition("z_b", read(z_b));
+        let fair = build("fair-cclk", None, Value::Null).unwrap();
+        let solved =
+            of_tensors.clone().with_condition("z", read(z.clone())).with_solution(Some(solution.clone()));
+        assert!(matches!(fair.evaluate(&solved), Err(Error::InputForm { .. })), "as without the solution");
+        let expected = loss(&on_host);
+        assert_ne!(loss(&views.with_condition("z", read(z.clone()))), expected);
+        for alone in [of_tensors, on_host] {
+            let beside = alone.clone().with_condition("z", read(z.clone()));
+            let solved = beside.clone().with_solution(Some(solution.clone()));
+            for batch in [alone.clone(), alone.with_tensor("z", z.clone()), beside, solved] {
+                assert_eq!(loss(&batch), expected);
+            }
+        }
     }
 }

@@ -38,7 +38,7 @@ pub(crate) fn sample_weights(
         }
         return Ok(Some(weights.cast(logits.dtype()).squeeze_dim(1)));
     }
-    if !batch.has_condition("weights") {
+    if !batch.is_given("weights") {
         return Ok(None);
     }
     let weights = batch.condition(objective, "weights", logits.dims()[0])?;

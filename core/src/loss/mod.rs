@@ -6,45 +6,49 @@
 //!
 //! ```
 //! use burn::tensor::{Device, Distribution, Tensor};
-//! use simile_core::loss::batch::Batch;
+//! use simile_core::kernel::Kernel;
+//! use simile_core::loss::{self, CclkSettings, FairCclk, batch::Batch};
 //! use simile_core::numeric::matrix::Matrix;
-//! use simile_core::loss;
 //!
 //! # fn main() -> simile_core::error::Result<()> {
 //! let device = Device::flex().autodiff();
 //! let weight = Tensor::<2>::random([8, 4], Distribution::Default, &device).require_grad();
 //! let image = Tensor::<2>::random([16, 8], Distribution::Default, &device);
 //! let noise = Tensor::<2>::random([16, 8], Distribution::Default, &device) * 0.1;
-//! let colour = Matrix::from_fn(16, 3, |i, j| ((i * 7 + j * 5) % 11) as f64);
+//! let age = Matrix::from_fn(16, 1, |i, _| 20.0 + 3.0 * i as f64);
 //!
-//! let fair = loss::build("fair-cclk", None, serde_json::json!({ "kernel": { "name": "cosine" } }))?;
+//! let fair = FairCclk(CclkSettings { kernel: Kernel::rbf(5.0), lambda: 0.01, ..CclkSettings::default() });
 //! let view_a = image.clone().matmul(weight.clone());
 //! let view_b = (image + noise).matmul(weight.clone());
-//! let batch = Batch::views(view_a, view_b).with_condition("z", colour);
+//! let batch = Batch::views(view_a, view_b).with_condition("z", age);
 //!
-//! let gradients = loss::loss(fair.as_ref(), &batch)?.backward();
+//! let gradients = loss::loss(&fair, &batch)?.backward();
 //! let step = weight.grad(&gradients).map(|g| g * 0.1);
 //! assert!(step.is_some());
 //! # Ok(())
 //! # }
 //! ```
 //!
+//! [`Objective::check`] compares the numbers of an objective with their ranges. [`build`] makes an objective of a name and JSON, for
+//! settings from a file; [`ObjectiveConfig::of`] makes of an objective the setting that a [`Trainer`](crate::train::Trainer) takes.
+//!
 //! # An objective of your own
 //!
-//! An objective is a type with a description, a [`Spec`](spec::Spec), and the loss of a batch with its gradient.
-//! [`differentiate`] takes the gradient from Burn's autodiff, [`pairwise::PairwiseLoss`] by the formula of most objectives.
-//! [`build`] knows the objectives of this crate alone; everything that takes a `&dyn Objective` or a `Box<dyn Objective>` takes
-//! yours too.
+//! An objective is a type with a description, a [`Spec`](spec::Spec), and the loss of a batch with its gradient. It derives `Serialize` of
+//! `serde`, so that its numbers can be compared with their ranges. [`differentiate`] takes the gradient from Burn's autodiff,
+//! [`pairwise::PairwiseLoss`] by the formula of most objectives; the page of [`pairwise`] has an example. [`build`] knows the objectives
+//! of this crate alone; everything that takes a `&dyn Objective` or a `Box<dyn Objective>` takes yours too.
 //!
 //! ```
 //! use burn::tensor::{Device, Tensor};
 //! use serde::Serialize;
-//! use simile_core::algorithm::{ModelConfig, Single};
+//! use simile_core::algorithm::Single;
 //! use simile_core::error::{Error, Result};
 //! use simile_core::loss::batch::Batch;
 //! use simile_core::loss::spec::{Described, Parameter, Range, Spec, VIEW_A, VIEW_B};
 //! use simile_core::loss::{Evaluation, Objective, differentiate};
-//! # use rand::SeedableRng;
+//! use simile_core::nn::ModelConfig;
+//! use simile_core::train::{Purpose, Trainer, TrainerConfig, stream};
 //!
 //! /// A factor times 1 less the mean cosine of the two views of a sample.
 //! #[derive(Debug, Serialize)]
@@ -78,7 +82,7 @@
 //!     }
 //! }
 //!
-//! # fn main() -> Result<()> {
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let device = Device::flex();
 //! let rows = || Tensor::<2>::from_data([[3.0, 4.0], [1.0, 0.0]], &device);
 //! let objective = Alignment { factor: 2.0 };
@@ -87,8 +91,11 @@
 //! assert!(loss_of_equal_views.abs() < 1e-5);
 //! assert!(Alignment { factor: -1.0 }.check().is_err());
 //!
-//! let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(1);
+//! let mut rng = stream(1, Purpose::Initialisation, 0);
 //! let algorithm = Single::new(&ModelConfig::default(), Box::new(objective), &device, &mut rng)?;
+//! let config = TrainerConfig { steps: 100, steps_per_epoch: 10, ..TrainerConfig::default() };
+//! let trainer = Trainer::with_algorithm(config, Box::new(algorithm), &device)?;
+//! # assert_eq!(trainer.step_number(), 0);
 //! # Ok(())
 //! # }
 //! ```

@@ -6,6 +6,7 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
+use crate::kernel::NoEffect;
 use crate::kernel::conditional::Accuracy;
 use crate::loss::batch::Batch;
 use crate::loss::condition::ConditionedByKernel;
@@ -58,6 +59,19 @@ pub trait Objective: Specified + std::fmt::Debug + Send + Sync {
     /// True if the weights of the other samples are normalised to sum 1, so that only their ratios matter, however small they are.
     fn normalises_weights(&self) -> bool {
         false
+    }
+
+    /// A warning if the condition `z` of a batch, `[b, e]`, has no effect on the loss, such as one column of numbers of one sign under
+    /// the kernel `cosine`: that of [`Kernel::warning`](crate::kernel::Kernel::warning), or of
+    /// [`Kernel::warning_if_normalised`](crate::kernel::Kernel::warning_if_normalised) if the objective normalises the weights. `None`
+    /// too for an objective without a kernel. The first batch of a run is enough to ask.
+    fn warning(&self, z: &Matrix) -> Option<NoEffect> {
+        let kernel = self.conditioned_by_kernel()?.kernel();
+        kernel.fits(z).ok()?;
+        match self.normalises_weights() {
+            true => kernel.warning_if_normalised(z),
+            false => kernel.warning(z),
+        }
     }
 
     /// The loss of a batch and its gradient with respect to the inputs.
@@ -160,7 +174,7 @@ pub fn loss(objective: &dyn Objective, batch: &Batch) -> Result<Tensor<1>> {
 }
 
 /// The batch with the representations of both views as `z_a` and `z_b`, without a gradient, if the objective conditions on
-/// them and no other condition is given: on the host if they lie in its memory, else as tensors on their device.
+/// them and no other condition is given, in any form: on the host if they lie in its memory, else as tensors on their device.
 /// `representations` are the encoder's embeddings, before the head and without normalisation; they are computed only in
 /// this case.
 ///
@@ -171,7 +185,7 @@ pub fn with_representations(
     batch: Batch,
     representations: impl FnOnce() -> Result<[Tensor<2>; 2]>,
 ) -> Result<Batch> {
-    let is_given = ["z", "z_a", "z_b"].into_iter().any(|name| batch.has_condition(name));
+    let is_given = ["z", "z_a", "z_b"].into_iter().any(|name| batch.is_given(name));
     if objective.spec().conditioning() != Conditioning::Representation || is_given {
         return Ok(batch);
     }
@@ -210,8 +224,42 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::error::Error;
+    use crate::kernel::Degeneracy;
     use crate::loss::build;
     use crate::loss::finite_difference::{random, read};
+
+    /// A condition that was given as tensors was replaced.
+    #[test]
+    fn representations_replace_no_condition_in_any_form() {
+        let objective = build("hardneg-cclk", None, json!({})).unwrap();
+        let z = || random(4, 2, 3);
+        for given in [
+            Batch::default().with_condition("z", read(z())),
+            Batch::default().with_tensor("z", z()),
+            Batch::default().with_tensor("z_a", z()).with_tensor("z_b", z()),
+        ] {
+            let kept = with_representations(objective.as_ref(), given, || Err(Error::Stopped)).unwrap();
+            assert!(!kept.has_condition("z_a"));
+        }
+        let added = with_representations(objective.as_ref(), Batch::default(), || Ok([z(), z()])).unwrap();
+        assert!(added.has_condition("z_a") && added.has_condition("z_b"));
+    }
+
+    #[test]
+    fn a_condition_without_an_effect_warns_as_the_form_weighs() {
+        let warning = |name: &str, form: Option<&str>, params: serde_json::Value, z: &[f64]| {
+            let objective = build(name, form, params).unwrap();
+            objective.warning(&Matrix::column(z)).map(|no_effect| no_effect.degeneracy)
+        };
+        let ages = [20.0, 40.0, 61.0];
+        assert_eq!(warning("fair-cclk", None, json!({}), &ages), Some(Degeneracy::OneSign));
+        assert_eq!(warning("nt-xent", None, json!({}), &ages), None);
+        // Kernel values near 1e-87 add nothing to a weight near 1, but among themselves they have shares.
+        let narrow = || json!({ "kernel": { "name": "rbf", "sigma": 0.05 } });
+        let of_form = |form| warning("fair-cclk", Some(form), narrow(), &[0.0, 1.0, 2.0]);
+        assert_eq!((of_form("normalised"), of_form("paper")), (None, Some(Degeneracy::AllApart)));
+    }
 
     /// Training steps computed many of them, and nothing read them.
     #[test]

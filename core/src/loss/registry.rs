@@ -20,6 +20,9 @@ struct Entry {
     /// The parameters of an objective that is given none.
     #[cfg(test)]
     defaults: fn() -> Value,
+    /// The section of a recipe of that objective, and its settings as a type.
+    #[cfg(test)]
+    default_config: fn() -> (Result<ObjectiveConfig>, String),
 }
 
 /// The line of an objective in the table of all.
@@ -32,6 +35,11 @@ where
         build: parse::<O>,
         #[cfg(test)]
         defaults: || serde_json::to_value(O::default()).unwrap_or_default(),
+        #[cfg(test)]
+        default_config: || {
+            let objective = O::default();
+            (ObjectiveConfig::of(&objective), format!("{objective:?}"))
+        },
     }
 }
 
@@ -106,6 +114,29 @@ impl ObjectiveConfig {
     /// An objective with its default settings.
     pub fn named(name: &str) -> Self {
         Self { name: name.into(), variant: None, parameters: Map::new() }
+    }
+
+    /// An objective of this crate that is given as a value, such as `&NtXent { temperature: 0.1 }`.
+    ///
+    /// # Errors
+    /// A setting is out of range, or no objective of this crate has that name, or the one that has it is of another type. One of your
+    /// own goes to an algorithm, such as [`Single`](crate::algorithm::Single).
+    pub fn of<O: Objective + Described + Serialize>(objective: &O) -> Result<Self> {
+        let spec = &find(O::SPEC.name)?.spec;
+        if spec.module != O::SPEC.module {
+            let reason = "but its type is not the one of simile-core that this name builds; give the objective to an \
+                          algorithm, such as `Single`";
+            return Err(Error::parameter("objective", spec.name, reason));
+        }
+        // Also because NaN is null in JSON, which can stand for a default.
+        objective.check()?;
+        let refused = |reason: &str| Error::parameter("params", "not serialisable", reason);
+        let settings = serde_json::to_value(objective).map_err(|error| refused(&error.to_string()))?;
+        let Value::Object(mut parameters) = settings else {
+            return Err(refused("expected fields with names"));
+        };
+        let variant = parameters.remove(VARIANT).and_then(|form| form.as_str().map(str::to_owned));
+        Ok(Self { name: spec.name.into(), variant, parameters })
     }
 
     /// Builds the objective.
@@ -218,12 +249,14 @@ fn parse<O: Objective + DeserializeOwned + 'static>(parameters: Value) -> Result
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-
     use serde_json::json;
 
     use super::super::spec::{DefaultValue, Form, Kind, Range, Scale, Slider};
+    use super::super::{CclkSettings, Evaluation, FairCclk};
     use super::*;
     use crate::kernel::Kernel;
+    use crate::kernel::conditional::WeightScheme;
+    use crate::loss::batch::Batch;
 
     #[test]
     fn two_forms_at_once_are_refused() {
@@ -231,6 +264,82 @@ mod tests {
         let error = of("released").unwrap_err().to_string();
         assert!(error.contains("`params.variant` is \"released\"") && error.contains("leave one"), "{error}");
         of("paper").unwrap();
+    }
+
+    #[test]
+    fn an_objective_as_a_value_is_built_again_with_the_same_settings() {
+        for Entry { spec, default_config, .. } in OBJECTIVES {
+            let (config, settings) = default_config();
+            if spec.parameters.iter().any(|parameter| parameter.default == DefaultValue::Required) {
+                let error = config.unwrap_err().to_string();
+                assert!(error.contains("expected"), "{}: {error}", spec.name);
+                continue;
+            }
+            let config = config.unwrap();
+            assert_eq!(config.name, spec.name);
+            assert_eq!(format!("{:?}", config.build().unwrap()), settings, "{}", spec.name);
+            let section = serde_json::to_value(&config).unwrap();
+            assert_eq!(ObjectiveConfig::deserialize(&section).unwrap(), config, "{}", spec.name);
+        }
+
+        let fair = |settings| ObjectiveConfig::of(&FairCclk(settings));
+        let settings = CclkSettings {
+            kernel: Kernel::rbf(5.0),
+            lambda: 0.2,
+            variant: WeightScheme::Paper,
+            ..CclkSettings::default()
+        };
+        let config = fair(settings.clone()).unwrap();
+        assert_eq!(config.variant.as_deref(), Some("paper"));
+        let built: FairCclk = config.parse().unwrap();
+        assert_eq!(format!("{built:?}"), format!("{:?}", FairCclk(settings)));
+    }
+
+    /// An objective that the registry does not have.
+    #[derive(Debug, Serialize)]
+    struct Own {}
+
+    impl Described for Own {
+        const SPEC: Spec = Spec { name: "own", ..Spec::BASE };
+    }
+
+    impl Objective for Own {
+        fn evaluate(&self, _: &Batch) -> Result<Evaluation> {
+            unreachable!()
+        }
+    }
+
+    /// An objective with the name of one that the registry has.
+    #[derive(Debug, Serialize)]
+    struct Namesake {}
+
+    impl Described for Namesake {
+        const SPEC: Spec = Spec { name: "nt-xent", ..Spec::BASE };
+    }
+
+    impl Objective for Namesake {
+        fn evaluate(&self, _: &Batch) -> Result<Evaluation> {
+            unreachable!()
+        }
+    }
+
+    #[test]
+    fn a_value_out_of_range_or_of_another_crate_gives_no_section() {
+        let refused = |settings| ObjectiveConfig::of(&FairCclk(settings)).unwrap_err().to_string();
+        let default = CclkSettings::default;
+        assert!(refused(CclkSettings { temperature: 0.0, ..default() }).contains("`temperature` is 0"));
+        for sigma in [0.0, f64::NAN] {
+            let error = refused(CclkSettings { kernel: Kernel::rbf(sigma), ..default() });
+            assert!(error.contains("`kernel.temp_z`"), "{error}");
+        }
+        let error = ObjectiveConfig::of(&Own {}).unwrap_err().to_string();
+        assert!(error.starts_with("unknown objective `own`"), "{error}");
+        // The section trained NT-Xent.
+        let error = ObjectiveConfig::of(&Namesake {}).unwrap_err().to_string();
+        assert!(
+            error.starts_with("`objective` is nt-xent, but its type is not the one of simile-core"),
+            "{error}"
+        );
     }
 
     #[test]

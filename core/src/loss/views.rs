@@ -179,7 +179,7 @@ impl ManyViews {
         let shape = a.rows().dims();
         let mut views = vec![("view_a".to_owned(), a), ("view_b".to_owned(), b)];
         let further: Vec<String> = ('c'..='z').map(|letter| format!("view_{letter}")).collect();
-        let count = further.iter().rposition(|name| batch.tracked(name).is_some()).map_or(0, |last| last + 1);
+        let count = further.iter().rposition(|name| batch.is_given(name)).map_or(0, |last| last + 1);
         for name in further.into_iter().take(count) {
             let view = batch.unit_rows(objective, &name)?;
             check_size(&name, &view, shape)?;

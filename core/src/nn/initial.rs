@@ -8,7 +8,8 @@ use burn::tensor::{Device, Tensor, TensorData};
 use rand::{Rng, RngExt as _};
 use rand_distr::{Distribution, StandardNormal};
 
-/// Where the first values of parameters come from. Every generator of random numbers is such a source.
+/// Where the first values of parameters come from. An `impl InitialValues` takes any generator of `rand` 0.10;
+/// [`train::stream`](crate::train::stream) gives one.
 pub trait InitialValues {
     /// A parameter of a shape, with values of a distribution if they are drawn.
     fn parameter<const D: usize>(

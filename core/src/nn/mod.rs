@@ -1,4 +1,48 @@
 //! Encoders from images to embeddings, and the heads between an embedding and an objective.
+//!
+//! A training loop of your own with an encoder of this module, an objective of [`loss`](crate::loss) and an optimiser of Burn:
+//!
+//! ```
+//! use burn::module::Module as _;
+//! use burn::optim::{AdamConfig, GradientsParams};
+//! use burn::tensor::{Device, Distribution, Tensor, read_sync};
+//! use simile_core::loss::{self, NtXent, batch::Batch};
+//! use simile_core::nn::ModelConfig;
+//! use simile_core::nn::checkpoint::{Checkpoint, Metadata};
+//! use simile_core::train::{Purpose, stream};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // LeNet-5 for images [n, 3, 32, 32] and a head of 128 numbers, ready to train.
+//! let device = Device::flex();
+//! let network = ModelConfig::default();
+//! let mut model = network.init(&device, &mut stream(0, Purpose::Initialisation, 0))?;
+//! let mut adam = AdamConfig::new().init();
+//!
+//! // Both views of eight pictures, normalised, on an autodiff device: batch norm trains there alone, and takes the statistics of
+//! // both views if they go through in one pass.
+//! let images = Tensor::<4>::random([16, 3, 32, 32], Distribution::Default, &device.clone().autodiff());
+//! let projections = model.head.forward(model.encoder.forward(images));
+//! let views = Batch::views(projections.clone().slice([0..8]), projections.slice([8..16]));
+//! let gradients = loss::loss(&NtXent::default(), &views)?.backward();
+//! let gradients = GradientsParams::from_grads(gradients, &model);
+//! model = adam.step(1e-3, model, gradients);
+//!
+//! // A file that `simile embed` and the page take. In a page `.await` stands for `read_sync`.
+//! let metadata = Metadata::new(network.encoder, vec![0.5; 3], vec![0.25; 3]);
+//! let checkpoint = Checkpoint { metadata, encoder: model.valid().encoder, head: None };
+//! let file = read_sync(checkpoint.to_bytes())?;
+//! assert_eq!(Metadata::from_bytes(&file)?.embedding_size, 84);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`ModelConfig::init`] puts a network on the device with autodiff, [`EncoderConfig::init`] and
+//! [`HeadConfig::init`](head::HeadConfig::init) on the device as it is given. They draw the first values from a generator of `rand` 0.10;
+//! [`stream`](crate::train::stream) gives one.
+//!
+//! An [`Encoder`] is one of the networks of this module; [`Trainer`](crate::train::Trainer) and the algorithms of
+//! [`algorithm`](crate::algorithm) train no others. For a module of your own call [`loss`](crate::loss::loss) in your loop, as above, with
+//! [`MovingAverage`](crate::algorithm::MovingAverage) and [`KeyQueue`](crate::algorithm::KeyQueue).
 
 mod activations;
 mod architecture;

@@ -87,8 +87,8 @@ fn default_threshold() -> f64 {
 /// released), and the distance of the released weights from the clipping threshold.
 ///
 /// # Errors
-/// An input or parameter is missing, unknown or has the wrong shape (the error names it), or `K + lambda I` is
-/// singular.
+/// An input or parameter is missing, unknown or has the wrong shape, or a value of `z` is above 1e100 (the error names it), or
+/// `K + lambda I` is singular.
 pub(super) fn weights(params: &Value, inputs: &Value) -> Result<Outcome> {
     let WeightParams { kernel, lambda, clip_threshold } = parse_part("params", params)?;
     within("clip_threshold", clip_threshold, 0.0, 1.0)?;

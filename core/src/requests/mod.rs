@@ -336,6 +336,18 @@ mod tests {
         assert!(run(alone).unwrap().aux.get("clip_margin").is_none(), "one row has no pair");
     }
 
+    /// As objectives refuse it. Up to the size whose squares are infinite, weights were computed.
+    #[test]
+    fn a_condition_above_the_largest_has_no_weights() {
+        let of = |z: &str| {
+            let params = r#"{"kernel": {"name": "rbf"}}"#;
+            run(&format!(r#"{{"objective": "kceo-weights", "params": {params}, "inputs": {{"z": {z}}}}}"#))
+        };
+        assert!(of("[0.5, 1e100]").is_ok());
+        let error = of("[0.5, -2e100]").unwrap_err();
+        assert_eq!(error, Error::TooLarge { input: "z".into(), row: 1, value: -2e100 });
+    }
+
     #[test]
     fn a_list_of_numbers_is_a_condition_of_one_column() {
         for (objective, params) in [

@@ -29,7 +29,7 @@ impl fmt::Display for Warning {
 
 impl Request {
     /// Warnings about a finite result: parameters that the form does not read, and a condition that has no effect, by
-    /// [`Kernel::warning`].
+    /// [`Objective::warning`](crate::loss::Objective::warning).
     pub fn warnings(&self) -> Vec<Warning> {
         let settings =
             Settings { objective: &self.objective, variant: self.variant.as_deref(), params: &self.params };
@@ -95,17 +95,18 @@ impl Settings<'_> {
         condition: impl Fn(&str) -> Option<Cow<'c, Matrix>>,
     ) -> Vec<(&'static str, NoEffect)> {
         let objective = loss::build(self.objective, self.variant, self.params.clone()).ok();
-        let kernel = match &objective {
-            Some(objective) => objective.conditioned_by_kernel().map(|weights| weights.kernel().clone()),
-            // A request for weights alone is no objective.
-            None => self.params.get("kernel").and_then(|kernel| Kernel::deserialize(kernel).ok()),
+        let of_kernel_alone = |z: &Matrix| {
+            let kernel = Kernel::deserialize(self.params.get("kernel")?).ok()?;
+            kernel.fits(z).ok()?;
+            kernel.warning(z)
         };
-        let Some(kernel) = kernel else { return Vec::new() };
-        let is_normalised = objective.is_some_and(|objective| objective.normalises_weights());
         let no_effect_of = |name: &'static str| {
             let z = condition(name)?;
-            kernel.fits(&z).ok()?;
-            let no_effect = if is_normalised { kernel.warning_if_normalised(&z) } else { kernel.warning(&z) };
+            let no_effect = match &objective {
+                Some(objective) => objective.warning(&z),
+                // A request for weights alone is no objective.
+                None => of_kernel_alone(&z),
+            };
             no_effect.map(|no_effect| (name, no_effect))
         };
         ["z", "z_a", "z_b"].into_iter().filter_map(no_effect_of).collect()

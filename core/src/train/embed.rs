@@ -15,7 +15,7 @@ use crate::numeric::rows::FeatureTable;
 /// Embeds `count` images, `batch` at a time, with the encoder in evaluation mode: `[count, embedding_size]`, in `f32`.
 ///
 /// `images` returns those of a range, `[n, channels, size, size]`, normalised as the encoder expects.
-/// Asynchronous because a page cannot wait for its GPU; on other devices the future is ready at once.
+/// Asynchronous because a page cannot wait for its GPU; elsewhere [`read_sync`](burn::tensor::read_sync) waits for the result.
 ///
 /// # Errors
 /// A batch of 0, a wrong number of images for a range, a value that is not finite, or the device failed; or an error of

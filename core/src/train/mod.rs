@@ -1,16 +1,20 @@
 //! Training: the step that the command line and the page share, the order of samples, the state of a run.
 //!
+//! The network of a [`Trainer`] is one of [`nn`](crate::nn). For a module of your own call [`loss`](crate::loss::loss) in your loop, with
+//! [`MovingAverage`](crate::algorithm::MovingAverage) and [`KeyQueue`](crate::algorithm::KeyQueue); the page of [`nn`](crate::nn) has such
+//! a loop.
+//!
 //! ```no_run
 //! # use burn::tensor::{Device, Tensor};
 //! # use simile_core::loss::batch::Batch;
 //! # use simile_core::algorithm::TrainingSet;
-//! # use simile_core::loss::ObjectiveConfig;
+//! # use simile_core::loss::{NtXent, ObjectiveConfig};
 //! # use simile_core::train::{Sampler, Sampling, Trainer, TrainerConfig};
 //! # fn views(_: &[usize], _: impl rand::Rng) -> (Tensor<4>, Tensor<4>) { unimplemented!() }
 //! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
 //! let mut sampler = Sampler::new(Sampling { samples: 60_000, batch: 256, drop_last: false, seed: 0 })?;
 //! let config = TrainerConfig {
-//!     objective: ObjectiveConfig::named("nt-xent"),
+//!     objective: ObjectiveConfig::of(&NtXent { temperature: 0.1 })?,
 //!     steps: 1175,
 //!     steps_per_epoch: sampler.batches_per_epoch(),
 //!     ..TrainerConfig::default()
@@ -54,4 +58,5 @@ pub use sampler::{Sampler, Sampling, TEST_SEED, TO_CLASSIFY_SEED, WeightedSample
 pub use trainer::Trainer;
 pub use views::{ViewMaker, ViewSource};
 
+#[doc(no_inline)]
 pub use crate::numeric::random::{Purpose, stream};

@@ -40,6 +40,8 @@ struct State {
 impl Trainer {
     /// Networks and further state of the algorithm, optimiser and position, as the bytes of a safetensors file.
     ///
+    /// Asynchronous because a page cannot wait for its GPU; elsewhere [`read_sync`](burn::tensor::read_sync) waits for the result.
+    ///
     /// # Errors
     /// A value is not finite, or the device failed.
     pub async fn to_bytes(&self) -> Result<Vec<u8>, CheckpointError> {
@@ -65,6 +67,8 @@ impl Trainer {
 
     /// True if [`to_bytes`](Self::to_bytes) would find a state that is finite, as long as no sum of its values overflows. It
     /// takes a fraction of the time: one number is read from the device.
+    ///
+    /// Asynchronous because a page cannot wait for its GPU; elsewhere [`read_sync`](burn::tensor::read_sync) waits for the result.
     ///
     /// # Errors
     /// The device failed.

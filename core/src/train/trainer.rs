@@ -241,6 +241,8 @@ impl Trainer {
 
     /// The mean loss of the steps since the last call; `None` if there were none.
     ///
+    /// Asynchronous because a page cannot wait for its GPU; elsewhere [`read_sync`](burn::tensor::read_sync) waits for the result.
+    ///
     /// # Errors
     /// [`TrainError::Diverged`] if one of them was not finite, or the device failed.
     pub async fn mean_loss(&mut self) -> Result<Option<f64>, TrainError> {

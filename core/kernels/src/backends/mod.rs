@@ -1,4 +1,4 @@
-//! The bodies of each backend. A backend that is not listed here uses the default bodies.
+//! The bodies of each backend. On one that is not listed here an operation panics; Burn's fusion takes those of CubeCL or the default ones.
 
 mod autodiff;
 #[cfg(feature = "cube")]

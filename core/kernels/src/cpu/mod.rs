@@ -19,7 +19,6 @@ pub mod near;
 pub(crate) mod norm;
 pub(crate) mod pairs;
 pub mod parallel;
-pub(crate) mod places;
 pub(crate) mod pool;
 pub(crate) mod redundancy;
 pub(crate) mod resample;

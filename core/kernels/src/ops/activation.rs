@@ -12,6 +12,9 @@ use burn::tensor::Tensor;
     Fusion: cfg(feature = "fusion"),
     Autodiff,
 )]
+#[diagnostic::on_unimplemented(
+    note = "for `Fusion<_>`: name the feature `fusion` of simile-core or simile-kernels, as `burn` has it"
+)]
 pub trait ActivationOps: Backend {
     /// `tanh(x)`.
     #[fusion(default)]
@@ -33,6 +36,9 @@ pub trait ActivationOps: Backend {
     NdArray: cfg(feature = "ndarray"),
     Cube: cfg(feature = "cube"),
     Fusion: cfg(feature = "fusion"),
+)]
+#[diagnostic::on_unimplemented(
+    note = "for `Fusion<_>`: name the feature `fusion` of simile-core or simile-kernels, as `burn` has it"
 )]
 pub trait ActivationGradients: ActivationOps {
     /// The gradient with respect to `x`, `(1 - y^2) gradient`, from `y = tanh(x)`.

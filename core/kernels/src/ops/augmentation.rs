@@ -14,6 +14,9 @@ use crate::cpu::augment::{Sides, Views, augment as in_memory};
     Fusion: cfg(feature = "fusion"),
     Autodiff,
 )]
+#[diagnostic::on_unimplemented(
+    note = "for `Fusion<_>`: name the feature `fusion` of simile-core or simile-kernels, as `burn` has it"
+)]
 pub trait AugmentationOps: Backend {
     /// The views of `[n, channels, height, width]`.
     ///

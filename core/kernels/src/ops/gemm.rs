@@ -14,6 +14,9 @@ use super::shapes::check;
     Fusion: cfg(feature = "fusion"),
     Autodiff,
 )]
+#[diagnostic::on_unimplemented(
+    note = "for `Fusion<_>`: name the feature `fusion` of simile-core or simile-kernels, as `burn` has it"
+)]
 pub trait GemmOps: Backend {
     /// `a b` of `[n, k]` and `[k, m]`.
     #[fusion(meta = |a, b| fused::gemm(a, b))]

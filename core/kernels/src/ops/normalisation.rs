@@ -17,6 +17,9 @@ use super::shapes::check_channels;
     Fusion: cfg(feature = "fusion"),
     Autodiff,
 )]
+#[diagnostic::on_unimplemented(
+    note = "for `Fusion<_>`: name the feature `fusion` of simile-core or simile-kernels, as `burn` has it"
+)]
 pub trait NormalisationOps: Backend {
     /// Output, mean and biased variance.
     #[fusion(meta = |x, gain, _shift, _epsilon| (x.clone(), gain.clone(), gain.clone()))]
@@ -51,6 +54,9 @@ pub trait NormalisationOps: Backend {
     NdArray: cfg(feature = "ndarray"),
     Cube: cfg(feature = "cube"),
     Fusion: cfg(feature = "fusion"),
+)]
+#[diagnostic::on_unimplemented(
+    note = "for `Fusion<_>`: name the feature `fusion` of simile-core or simile-kernels, as `burn` has it"
 )]
 pub trait NormalisationGradients: NormalisationOps {
     /// The gradients with respect to `x`, gain and shift, from the statistics and the gradient with respect to the

@@ -15,6 +15,9 @@ use super::shapes::check;
     Fusion: cfg(feature = "fusion"),
     Autodiff,
 )]
+#[diagnostic::on_unimplemented(
+    note = "for `Fusion<_>`: name the feature `fusion` of simile-core or simile-kernels, as `burn` has it"
+)]
 pub trait RedundancyOps: GemmOps {
     /// [`Redundancy::new`]: the loss, `[1]`, and the gradients with respect to both views.
     #[fusion(default)]

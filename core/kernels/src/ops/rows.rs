@@ -15,6 +15,9 @@ pub use crate::cpu::rows::SMALLEST_NORM;
     Fusion: cfg(feature = "fusion"),
     Autodiff,
 )]
+#[diagnostic::on_unimplemented(
+    note = "for `Fusion<_>`: name the feature `fusion` of simile-core or simile-kernels, as `burn` has it"
+)]
 pub trait RowOps: Backend {
     /// Rows divided by their lengths, and the reciprocals of the lengths; both are 0 for rows whose entries are all at most
     /// [`SMALLEST_NORM`] in size.

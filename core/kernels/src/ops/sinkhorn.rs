@@ -12,6 +12,9 @@ use burn::tensor::Tensor;
     Fusion: cfg(feature = "fusion"),
     Autodiff,
 )]
+#[diagnostic::on_unimplemented(
+    note = "for `Fusion<_>`: name the feature `fusion` of simile-core or simile-kernels, as `burn` has it"
+)]
 pub trait SinkhornOps: Backend {
     /// [`sinkhorn`] of scores `[n, m]`.
     #[fusion(default)]

@@ -14,6 +14,9 @@ use super::pairs::{Comparison, LogSumExp, PairOps, PairWeights};
     Fusion: cfg(feature = "fusion"),
     Autodiff,
 )]
+#[diagnostic::on_unimplemented(
+    note = "for `Fusion<_>`: name the feature `fusion` of simile-core or simile-kernels, as `burn` has it"
+)]
 pub trait UniformityOps: PairOps {
     /// The uniformity of at least two rows `[n, d]`, `[1]`, and its gradient, `[n, d]`; `tile` rows at a time, or a
     /// number that suits the body.

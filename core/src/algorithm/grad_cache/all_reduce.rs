@@ -24,10 +24,16 @@ use crate::peers::{Peers, to_host};
 /// The least count of numbers in a bucket; only the last bucket may be smaller. A smaller sum costs more latency than it hides.
 const BUCKET_LENGTH: usize = 1 << 20;
 
+/// A network, and the device on which its gradients are summed.
+#[derive(Clone, Copy)]
+pub(super) struct Replica<'m> {
+    pub(super) model: &'m Model,
+    pub(super) device: &'m Device,
+}
+
 /// Collects the gradients of this process, and sends each bucket to the summing thread as soon as it is complete.
 pub(super) struct GradientReducer<'m> {
-    model: &'m Model,
-    device: &'m Device,
+    replica: Replica<'m>,
     /// The gradients of this process that have not been sent.
     gradients: Vec<GradientsParams>,
     /// The buckets that have not been sent.
@@ -54,25 +60,19 @@ struct FlatGradients {
     gradients: Tensor<1>,
 }
 
-/// Sums the gradients over all processes while `work` computes those of this one. Returns the sums on the given device.
+/// Sums the gradients over all processes while `work` computes those of this one. Returns the sums on the device of the replica.
 ///
 /// # Errors
 /// An error of `work`, which the other processes see as [`Error::PeerFailed`]; a peer cannot be reached, or the device failed.
 pub(super) fn all_reduce_during(
-    (model, device): (&Model, &Device),
+    replica: Replica<'_>,
     peers: &dyn Peers,
     work: impl FnOnce(&mut GradientReducer) -> Result<()>,
 ) -> Result<GradientsParams> {
-    let buckets = buckets(model);
+    let buckets = buckets(replica.model);
     let (thread, received) = channel();
-    let mut gradients = GradientReducer {
-        model,
-        device,
-        gradients: Vec::new(),
-        remaining: &buckets,
-        complete_sections: 0,
-        thread,
-    };
+    let mut gradients =
+        GradientReducer { replica, gradients: Vec::new(), remaining: &buckets, complete_sections: 0, thread };
     let values = thread::scope(|scope| {
         let reducer = match spawn_reducer(scope, (&buckets, received), peers) {
             Ok(reducer) => reducer,
@@ -86,7 +86,7 @@ pub(super) fn all_reduce_during(
         let values = reducer.join().unwrap_or_else(|panic| resume_unwind(panic));
         worked.and(values)
     })?;
-    unflatten((model, device), &buckets, values)
+    unflatten(replica, &buckets, values)
 }
 
 /// Sums gradients that are already complete over all processes, on the calling thread.
@@ -94,18 +94,18 @@ pub(super) fn all_reduce_during(
 /// # Errors
 /// A peer cannot be reached, or the device failed.
 pub(super) fn all_reduce(
-    (model, device): (&Model, &Device),
+    replica: Replica<'_>,
     peers: &dyn Peers,
     gradients: GradientsParams,
 ) -> Result<GradientsParams> {
     let mut bucket = Bucket::default();
-    bucket.take(trained(model));
+    bucket.take(trained(replica.model));
     if bucket.parameters.is_empty() {
         return Ok(gradients);
     }
-    let mut values = FlatGradients::of((model, device), &bucket, &mut [gradients]).into_host()?;
+    let mut values = FlatGradients::of(replica, &bucket, &mut [gradients]).into_host()?;
     peers.sum(&mut values)?;
-    unflatten((model, device), &[bucket], vec![values])
+    unflatten(replica, &[bucket], vec![values])
 }
 
 /// Starts the thread that sums the buckets in order of arrival. `None` in place of a bucket tells the others that this process failed.
@@ -133,7 +133,7 @@ fn spawn_reducer<'s>(
 impl GradientReducer<'_> {
     /// Adds the complete gradients of one or more chunks.
     pub(super) fn add(&mut self, gradients: GradientsParams) {
-        self.gradients.push(gradients.to_device(self.device, self.model));
+        self.gradients.push(gradients.to_device(self.replica.device, self.replica.model));
     }
 
     /// Adds the gradients of a section from the last chunk of this process, and sends the buckets that this completes.
@@ -158,11 +158,7 @@ impl GradientReducer<'_> {
 
     fn send(&mut self, bucket: &Bucket) {
         // Sending fails only if the thread has ended with an error; joining it returns that error.
-        drop(self.thread.send(Some(FlatGradients::of(
-            (self.model, self.device),
-            bucket,
-            &mut self.gradients,
-        ))));
+        drop(self.thread.send(Some(FlatGradients::of(self.replica, bucket, &mut self.gradients))));
     }
 }
 
@@ -215,7 +211,11 @@ impl Bucket {
 
 impl FlatGradients {
     /// Sums the gradients of a bucket over the chunks, and removes them from `gradients`.
-    fn of((model, device): (&Model, &Device), bucket: &Bucket, gradients: &mut [GradientsParams]) -> Self {
+    fn of(
+        Replica { model, device }: Replica<'_>,
+        bucket: &Bucket,
+        gradients: &mut [GradientsParams],
+    ) -> Self {
         let mut flatten = Flatten { bucket, device, gradients, mask: Vec::new(), parts: Vec::new() };
         model.visit(&mut flatten);
         let Flatten { mask, parts, .. } = flatten;
@@ -260,7 +260,7 @@ impl ModuleVisitor for Flatten<'_> {
 /// # Errors
 /// A process failed.
 fn unflatten(
-    (model, device): (&Model, &Device),
+    Replica { model, device }: Replica<'_>,
     buckets: &[Bucket],
     values: Vec<Vec<f32>>,
 ) -> Result<GradientsParams> {
@@ -501,7 +501,8 @@ mod tests {
         let work = |peers: Arc<dyn Peers>| {
             let (model, rank) = (model(), peers.rank());
             let sections = model.sections().len();
-            let gradients = all_reduce_during((&model, &Device::flex()), peers.as_ref(), |sums| {
+            let replica = Replica { model: &model, device: &Device::flex() };
+            let gradients = all_reduce_during(replica, peers.as_ref(), |sums| {
                 for section in 0..sections {
                     if rank == 1 && section == sections / 2 {
                         return Err(failed());
@@ -543,8 +544,9 @@ mod tests {
             }
         }
         let (model, device) = (model(), Device::flex());
+        let replica = Replica { model: &model, device: &device };
         for sums in 0..6 {
-            let gradients = all_reduce_during((&model, &device), &Lost(Mutex::new(sums)), |sums| {
+            let gradients = all_reduce_during(replica, &Lost(Mutex::new(sums)), |sums| {
                 model.sections().iter().for_each(|_| sums.add_section(GradientsParams::new()));
                 Ok(())
             });

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 
-use super::all_reduce::{GradientReducer, all_reduce, all_reduce_during};
+use super::all_reduce::{GradientReducer, Replica, all_reduce, all_reduce_during};
 use crate::algorithm::BatchShard;
 use crate::error::{Error, Result};
 use crate::nn::Model;
@@ -46,31 +46,27 @@ impl DeviceGroup {
 
     /// The rows of this process in batches that are divided into chunks of `chunk` samples.
     pub(super) fn shard(&self, chunk: usize) -> BatchShard {
-        self.shard_of_rank(self.peers.rank(), chunk)
+        let (rank, ranks) = (self.peers.rank(), self.peers.count());
+        BatchShard { chunk, devices: 1 + self.helpers.len(), rank, ranks }
     }
 
-    fn shard_of_rank(&self, rank: usize, chunk: usize) -> BatchShard {
-        BatchShard { chunk, devices: 1 + self.helpers.len(), rank, ranks: self.peers.count() }
-    }
-
-    /// Gathers the rows of the whole batch on the first device of every process. This process contributes its own chunks.
+    /// Gathers the rows of a batch of `samples` on the first device of every process. This process contributes those of its shard.
     ///
     /// # Errors
     /// A peer cannot be reached, or the device failed.
-    pub(super) fn gather(&self, own: Vec<Tensor<2>>, (samples, chunk): (usize, usize)) -> Result<Tensor<2>> {
+    pub(super) fn gather(&self, own: Vec<Tensor<2>>, shard: BatchShard, samples: usize) -> Result<Tensor<2>> {
         // Results move to the first device only after every device has got its work, so that the devices work at the same time.
         let on_first: Vec<Tensor<2>> = own.into_iter().map(|rows| rows.to_device(&self.first)).collect();
-        let ranks = self.peers.count();
-        if ranks == 1 {
+        if shard.ranks == 1 {
             return Ok(Tensor::cat(on_first, 0));
         }
-        let (width, dtype) = self.width_and_type(on_first.first(), (samples, chunk))?;
+        let (width, dtype) = self.width_and_type(on_first.first(), shard, samples)?;
         let own = match on_first.is_empty() {
             true => Vec::new(),
             false => to_host(Tensor::cat(on_first, 0))?,
         };
         let chunks: Vec<Vec<Range<usize>>> =
-            (0..ranks).map(|rank| self.shard_of_rank(rank, chunk).chunks(samples).collect()).collect();
+            shard.of_all_ranks().map(|shard| shard.chunks(samples).collect()).collect();
         let counts: Vec<usize> =
             chunks.iter().map(|rows| rows.iter().map(Range::len).sum::<usize>() * width).collect();
         let all = self.peers.all_gather(&own, &counts)?;
@@ -90,10 +86,11 @@ impl DeviceGroup {
     fn width_and_type(
         &self,
         own: Option<&Tensor<2>>,
-        (samples, chunk): (usize, usize),
+        shard: BatchShard,
+        samples: usize,
     ) -> Result<(usize, DType)> {
         let (width, dtype) = own.map_or((0, DType::F32), |rows| (rows.dims()[1], rows.dtype()));
-        if (0..self.peers.count()).all(|rank| !self.shard_of_rank(rank, chunk).is_idle(samples)) {
+        if shard.of_all_ranks().all(|shard| !shard.is_idle(samples)) {
             return Ok((width, dtype));
         }
         let at = TYPES.iter().position(|&listed| listed == dtype).unwrap_or_default();
@@ -127,7 +124,7 @@ impl DeviceGroup {
         if self.peers.count() == 1 {
             return Ok(gradients);
         }
-        all_reduce((model, &self.first), self.peers.as_ref(), gradients)
+        all_reduce(Replica { model, device: &self.first }, self.peers.as_ref(), gradients)
     }
 
     /// Sums gradients as [`sum`](Self::sum) does, but already while `work` computes them.
@@ -139,7 +136,7 @@ impl DeviceGroup {
         model: &Model,
         work: impl FnOnce(&mut GradientReducer) -> Result<()>,
     ) -> Result<GradientsParams> {
-        all_reduce_during((model, &self.first), self.peers.as_ref(), work)
+        all_reduce_during(Replica { model, device: &self.first }, self.peers.as_ref(), work)
     }
 
     /// True if this is the only process.

@@ -201,7 +201,7 @@ impl GradCache {
         samples: usize,
     ) -> Result<(Tensor<1>, [Option<Tensor<2>>; 2])> {
         let gather = |[a, b]: [Vec<Tensor<2>>; 2]| -> Result<[Tensor<2>; 2]> {
-            let gather = |parts| self.devices.gather(parts, (samples, self.chunk));
+            let gather = |parts| self.devices.gather(parts, self.shard(), samples);
             Ok([gather(a)?, gather(b)?])
         };
         let ChunkOutputs { embeddings, projections } = outputs;

@@ -16,7 +16,6 @@ use super::dense_f32::{DenseF32, NEGLIGIBLE, ROUNDING};
 use super::groups::EqualRows;
 use super::isolated::{ISOLATED, IsolatedRows};
 use super::system::SMALL;
-use super::unit_diagonal::GramDiagonal;
 use super::weights::{ConditionWeights, Storage};
 use crate::error::Result;
 use crate::kernel::{Factor, Kernel};
@@ -39,9 +38,7 @@ pub(super) fn solve(kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<Option<Co
     }
     // A bandwidth given as a rule is that of all samples.
     let kernel = kernel.with_bandwidth_of(z);
-    let solve = |group: &Vec<usize>| {
-        ConditionWeights::solve(&kernel, &z.select(group), ridge, GramDiagonal::OfKernel)
-    };
+    let solve = |group: &Vec<usize>| ConditionWeights::with_own_diagonal(&kernel, &z.select(group), ridge);
     let blocks = parallel::map_one_by_one(&groups, solve).into_iter().collect::<Result<Vec<_>>>()?;
     Ok(Some(in_single_precision(&groups, &blocks)))
 }

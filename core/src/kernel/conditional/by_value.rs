@@ -16,7 +16,6 @@ use super::blocks;
 use super::by_features::is_well_scaled;
 use super::groups::EqualRows;
 use super::system::SMALL;
-use super::unit_diagonal::GramDiagonal;
 use super::weights::{ConditionWeights, DENSE_ROWS, Storage};
 use crate::error::Result;
 use crate::kernel::Kernel;
@@ -99,7 +98,7 @@ fn weights_of_one_value(features: &Matrix, ridge: f64) -> Result<ConditionWeight
     if features.columns() >= features.rows() && is_well_scaled(features, ridge) {
         // The system of the samples is the smaller one.
         let linear = Kernel::Linear { scale: 1.0 };
-        return ConditionWeights::solve(&linear, features, ridge, GramDiagonal::OfKernel);
+        return ConditionWeights::with_own_diagonal(&linear, features, ridge);
     }
     ConditionWeights::from_features(features, ridge)
 }

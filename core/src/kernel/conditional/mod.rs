@@ -16,6 +16,33 @@
 //!
 //! [`WeakSupCclk`](crate::loss::WeakSupCclk) keeps the diagonal in the normalised scheme, and divides by the sum with it.
 //!
+//! [`ConditionWeights`] is `W` itself on the host, [`WeightScheme::weights`] gives the weights that a scheme makes of it, and
+//! [`WeightProduct`] only multiplies rows by `W`, on their device:
+//!
+//! ```
+//! use burn::tensor::{Device, Tensor};
+//! use simile_core::kernel::Kernel;
+//! use simile_core::kernel::conditional::{ConditionWeights, GramDiagonal, WeightProduct, WeightScheme};
+//! use simile_core::numeric::matrix::Matrix;
+//!
+//! # fn main() -> simile_core::error::Result<()> {
+//! let age = Matrix::column(&[20.0, 21.0, 60.0]);
+//! let (kernel, ridge) = (Kernel::rbf(5.0), 0.01);
+//!
+//! let operator = ConditionWeights::solve(&kernel, &age, ridge, GramDiagonal::OfKernel)?.to_matrix();
+//! assert!(operator[(0, 1)] > 0.1 && operator[(0, 2)].abs() < 1e-6);
+//!
+//! // Rows of sum 1. The last argument is `clip_threshold`, which the released scheme alone reads.
+//! let shares = WeightScheme::Normalised.weights(&kernel, &age, ridge, 1e-6)?;
+//! assert!(shares[(0, 1)] > 0.99);
+//!
+//! let rows = Tensor::<2>::from_data([[1.0, 0.0], [3.0, 0.0], [0.0, 5.0]], &Device::flex());
+//! let of_like_ages = WeightProduct::new(&kernel, &age, ridge, &rows)?.apply(rows)?;
+//! assert_eq!(of_like_ages.dims(), [3, 2]);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! `W` is computed by the first row whose condition holds. The first three rows apply to batches of any size with a ridge above 0, the
 //! others to more than 1024 samples; smaller batches for which none of the three holds are solved densely. The error `|W - W_exact|_2`
 //! is known ([`ConditionWeights::approximation_error`]).

@@ -28,7 +28,7 @@ const LAST_STEPS: u32 = 5;
 
 impl DeviceWeights {
     /// `(K + ridge I)^-1 K` of the rows of `z`, `[b, k]`, or that of `K` with its diagonal set to 1. The ridge is above 0, and the
-    /// kernel [fits](Kernel::fits).
+    /// kernel passes its [check](Kernel::check) and [fits](Kernel::fits).
     pub fn from_rows(kernel: &Kernel, z: Tensor<2>, ridge: f64, diagonal: GramDiagonal) -> Self {
         let (b, device, dtype) = (z.dims()[0], z.device(), z.dtype());
         let identity = Tensor::<2>::eye(b, &device).cast(dtype);

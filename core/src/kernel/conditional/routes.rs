@@ -8,10 +8,10 @@ use super::by_value::FeaturesByValue;
 use super::dense::solve_dense;
 use super::elimination;
 use super::groups::GroupWeights;
-use super::system::check_ridge;
+use super::system::check_system;
 use super::unit_diagonal::GramDiagonal;
 use super::weights::{ConditionWeights, Storage};
-use crate::error::{Result, positive};
+use crate::error::{Error, Result};
 use crate::kernel::{Kernel, LowRank};
 use crate::numeric::matrix::Matrix;
 
@@ -23,14 +23,22 @@ impl ConditionWeights {
     /// `b r^2` multiply-adds with `r` features of the kernel, else up to about `b^3`.
     ///
     /// # Errors
-    /// [`Error::Parameter`](crate::error::Error::Parameter) if the ridge is negative or the kernel reads columns that do not exist,
-    /// [`Error::Degenerate`](crate::error::Error::Degenerate) if `K + ridge I` is singular, or too badly scaled to tell.
+    /// [`Error::Parameter`] if the ridge is negative, a number of the kernel is out of range, or it reads columns that do not exist;
+    /// [`Error::NotFinite`] or [`Error::TooLarge`] for a value of `z`; [`Error::Degenerate`] if `K + ridge I` is singular, or too badly
+    /// scaled to tell.
     pub fn solve(kernel: &Kernel, z: &Matrix, ridge: f64, diagonal: GramDiagonal) -> Result<Self> {
-        check_ridge(ridge)?;
-        kernel.fits(z)?;
-        if diagonal.changes(kernel) {
-            return Self::with_unit_diagonal(kernel, z, ridge);
+        check_system(kernel, z, ridge)?;
+        match diagonal.changes(kernel) {
+            true => Self::with_unit_diagonal(kernel, z, ridge),
+            false => Self::with_own_diagonal(kernel, z, ridge),
         }
+    }
+
+    /// `W` of a kernel as it is.
+    ///
+    /// # Errors
+    /// As [`solve`](Self::solve), which has checked kernel, `z` and ridge.
+    pub(super) fn with_own_diagonal(kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<Self> {
         match Self::by_features(kernel, z, ridge)? {
             Some(weights) => Ok(weights),
             None => Self::by_samples(kernel, z, ridge),
@@ -71,10 +79,11 @@ impl ConditionWeights {
     /// `K` is set to 1 and was not 1 before.
     ///
     /// # Errors
-    /// [`Error::Parameter`](crate::error::Error::Parameter) if the ridge is not above 0,
-    /// [`Error::Degenerate`](crate::error::Error::Degenerate) if `K + ridge I` is close to singular.
+    /// [`Error::Parameter`] if the ridge is not above 0, [`Error::Degenerate`] if `K + ridge I` is close to singular.
     pub fn from_low_rank(factor: &LowRank, ridge: f64, diagonal: GramDiagonal) -> Result<Self> {
-        let ridge = positive("lambda", ridge)?;
+        if !ridge.is_finite() || ridge <= 0.0 {
+            return Err(Error::parameter("lambda", ridge, "expected a finite ridge above 0"));
+        }
         match diagonal {
             GramDiagonal::OfKernel => {
                 let weights = Self::from_features(factor.factor(), ridge)?;

@@ -3,7 +3,8 @@
 use faer::Mat;
 
 use crate::error::{Error, Result, shown};
-use crate::numeric::matrix::Matrix;
+use crate::kernel::Kernel;
+use crate::numeric::matrix::{Matrix, check_values};
 
 /// Batches up to this size are solved densely in `f64`.
 pub(super) const SMALL: usize = 1024;
@@ -30,16 +31,17 @@ pub(super) fn to_faer(matrix: &Matrix) -> Mat<f64> {
     Mat::from_fn(matrix.rows(), matrix.columns(), |i, j| matrix[(i, j)])
 }
 
-/// Checks that a ridge is a number of 0 or above.
+/// Checks what a system is made of: the kernel, the values of `z` and its columns, and the ridge.
 ///
 /// # Errors
-/// [`Error::Parameter`] otherwise.
-pub(super) fn check_ridge(ridge: f64) -> Result<()> {
-    if ridge.is_finite() && ridge >= 0.0 {
-        Ok(())
-    } else {
-        Err(Error::parameter("lambda", ridge, "expected a finite number, 0 or above"))
+/// [`Error::Parameter`] names the parameter, [`Error::NotFinite`] or [`Error::TooLarge`] the row of `z`.
+pub(super) fn check_system(kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<()> {
+    if !ridge.is_finite() || ridge < 0.0 {
+        return Err(Error::parameter("lambda", ridge, "expected a finite ridge, 0 or above"));
     }
+    kernel.check()?;
+    check_values("z", z)?;
+    kernel.fits(z)
 }
 
 /// The error of a system that has no solution with digits.

@@ -9,7 +9,7 @@ use super::system::{SMALL, to_faer};
 use super::testing::{largest_difference, polynomial, weights_of};
 use super::weights::{DENSE_ROWS, Storage};
 use super::{ConditionWeights, DeviceWeights, GramDiagonal, WeightProduct, WeightScheme};
-use crate::kernel::{Approximation, Kernel};
+use crate::kernel::{Approximation, Factor, Kernel};
 use crate::numeric::matrix::Matrix;
 
 /// Values of three columns without order or symmetry.
@@ -62,6 +62,40 @@ fn a_product_with_another_number_of_rows_is_an_error() {
         let fewer = like.clone().slice([0..19, 0..2]);
         let error = product.apply(fewer).map(drop).unwrap_err().to_string();
         assert_eq!(error, "`c` has 19 rows, expected 20 rows", "{kernel:?}");
+    }
+}
+
+/// Both ended as values of the kernel above 1e140, without the row or the bandwidth.
+#[test]
+fn a_value_that_is_no_number_and_a_bandwidth_of_zero_are_named() {
+    let like = Tensor::<2>::ones([20, 2], (&Device::flex(), DType::F64));
+    let refusals = |kernel: &Kernel, z: &Matrix| {
+        let refused = [
+            weights_of(kernel, z, 0.1).map(drop),
+            WeightScheme::Released.weights(kernel, z, 0.1, 1e-6).map(drop),
+            WeightProduct::new(kernel, z, 0.1, &like).map(drop),
+            kernel.low_rank(z, &Approximation::default()).map(drop),
+        ];
+        refused.map(|refused| refused.unwrap_err().to_string())
+    };
+    let mut broken = values(20, 1.0);
+    broken[(3, 1)] = f64::NAN;
+    for kernel in kernels() {
+        for error in refusals(&kernel, &broken) {
+            assert!(error.starts_with("`z` has a value that is not finite in row 3"), "{kernel:?}: {error}");
+        }
+    }
+    let product =
+        |start, end| Kernel::Product { factors: vec![Factor { start, end, kernel: Kernel::rbf(0.0) }] };
+    for (kernel, expected) in [
+        (Kernel::rbf(0.0), "`kernel.temp_z` is 0, expected a number from 1e-250 to 1e250"),
+        (Kernel::rbf(f64::NAN), "`kernel.temp_z` is NaN, expected a number from 1e-250 to 1e250"),
+        (product(0, 3), "`kernel.temp_z` is 0, expected a number from 1e-250 to 1e250"),
+        (product(2, 1), "`kernel.factors` is columns 2 to 1, expected start below end"),
+    ] {
+        for error in refusals(&kernel, &values(20, 1.0)) {
+            assert_eq!(error, expected, "{kernel:?}");
+        }
     }
 }
 

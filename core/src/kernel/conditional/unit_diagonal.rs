@@ -32,7 +32,7 @@ impl ConditionWeights {
     /// `W` of a kernel whose diagonal is changed to 1. `K + ridge I` can then be indefinite, which a general solver handles.
     ///
     /// # Errors
-    /// As [`solve`](Self::solve), which has checked the ridge and the columns.
+    /// As [`solve`](Self::solve), which has checked kernel, `z` and ridge.
     pub(super) fn with_unit_diagonal(kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<Self> {
         if z.rows() > DENSE_ROWS
             && let Some(features) = kernel.features(z)

@@ -9,7 +9,7 @@ use simile_kernels::is_cpu;
 use super::accuracy::Accuracy;
 use super::dense::{cholesky, regularised};
 use super::device::DeviceWeights;
-use super::system::{SMALL, check_ridge, to_faer};
+use super::system::{SMALL, check_system, to_faer};
 use super::weights::ConditionWeights;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
@@ -45,8 +45,7 @@ impl HostWeightProduct {
     /// # Errors
     /// As [`ConditionWeights::solve`].
     pub fn new(kernel: &Kernel, z: &Matrix, ridge: f64, device: &Device) -> Result<Self> {
-        check_ridge(ridge)?;
-        kernel.fits(z)?;
+        check_system(kernel, z, ridge)?;
         if let Some(weights) = ConditionWeights::by_features(kernel, z, ridge)? {
             return Ok(Self(Host::Entries(weights)));
         }

@@ -38,3 +38,6 @@ pub use fair::{FairCclk, HardNegCclk};
 pub use settings::CclkSettings;
 pub use trainable::{TrainableFairCclk, TrainableKernel};
 pub use weak::WeakSupCclk;
+
+#[doc(no_inline)]
+pub use crate::kernel::conditional::WeightScheme;

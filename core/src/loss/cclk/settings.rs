@@ -13,7 +13,7 @@ use crate::kernel::conditional::{
 use crate::kernel::{Approximation, Kernel};
 use crate::loss::condition::ConditionedByKernel;
 use crate::loss::spec::{Form, Parameter, Range, Spec};
-use crate::numeric::matrix::{Matrix, check_values};
+use crate::numeric::matrix::Matrix;
 
 /// The formulas of the three objectives.
 pub(super) const VARIANTS: &[Form] = &[
@@ -90,6 +90,7 @@ impl CclkSettings {
             return Err(Error::parameter("lambda", self.lambda, reason));
         }
         spec.check(self)?;
+        self.kernel.check()?;
         self.approximation.as_ref().map_or(Ok(()), Approximation::check)
     }
 
@@ -101,7 +102,6 @@ impl CclkSettings {
 
 impl ConditionedByKernel for CclkSettings {
     fn solve(&self, z: &Matrix, _device: &Device) -> Result<SolvedCondition> {
-        check_values("z", z)?;
         Ok(SolvedCondition::Weights(Arc::new(self.weights(z)?)))
     }
 

@@ -5,7 +5,7 @@ use burn::tensor::DType;
 use super::super::batch::Batch;
 use super::super::finite_difference::{random, read, value};
 use super::super::{Aux, Evaluation, Objective, build};
-use super::TrainableFairCclk;
+use super::{CclkSettings, FairCclk, TrainableFairCclk};
 use crate::kernel::Kernel;
 use crate::kernel::conditional::WeightScheme;
 use crate::numeric::matrix::Matrix;
@@ -100,6 +100,16 @@ fn released_sums_outside_of_their_bounds_are_clamped() {
         assert_near(&of(1.0, 0.02), high - 50.0);
     }
     assert_near(&of_two_alone("weaksup-cclk", "released", rbf, [0.0, 100.0], [1.0, 0.02]), high - low);
+}
+
+#[test]
+fn a_bandwidth_of_zero_is_refused_before_and_in_a_step() {
+    let objective = FairCclk(CclkSettings { kernel: Kernel::rbf(0.0), ..CclkSettings::default() });
+    let batch = Batch::views(random(3, 4, 1), random(3, 4, 2)).with_condition("z", of_two_and_one(1.0));
+    for refused in [objective.check(), objective.evaluate(&batch).map(drop)] {
+        let error = refused.unwrap_err().to_string();
+        assert!(error.contains("`kernel.temp_z` is 0"), "{error}");
+    }
 }
 
 /// Released code clips the weights below the threshold. The table of weights kept a weight that equals it, and the loss left it out.

@@ -21,6 +21,14 @@ const SMALLEST_SUM: f64 = 1e-36;
 /// A row whose largest weight is above this has ten digits of its shares in `f32`.
 const SMALLEST_LARGEST: f64 = 1e-20;
 
+/// The conditions of each view, which stand in place of `z`.
+const OF_EACH_VIEW: [&str; 2] = ["z_a", "z_b"];
+
+/// True if a condition of a view is given, in any form.
+fn has_condition_of_a_view(batch: &Batch) -> bool {
+    OF_EACH_VIEW.into_iter().any(|name| batch.is_given(name))
+}
+
 impl CclkSettings {
     /// The weights of rows on a device, which are not read; with the Gram matrix of the variant.
     fn weights_on_device(&self, z_a: Tensor<2>, z_b: Tensor<2>, like: &Tensor<2>) -> WeightsOfViews {
@@ -33,14 +41,14 @@ impl CclkSettings {
 
     /// The weights of both views on the host, from `z`, or from `z_a` and `z_b`.
     fn weights_on_host(&self, batch: &Batch, objective: &str, samples: usize) -> Result<HostWeightsOfViews> {
-        if let Some(SolvedCondition::Weights(both)) = batch.solution(samples) {
-            return Ok(HostWeightsOfViews { a: Arc::clone(both), b: None });
-        }
         let of = |name| Ok(Arc::new(self.weights(batch.condition(objective, name, samples)?)?));
-        // One of both is not enough, and is not passed over for `z`.
-        match batch.has_condition("z_a") || batch.has_condition("z_b") {
-            true => Ok(HostWeightsOfViews { a: of("z_a")?, b: Some(of("z_b")?) }),
-            false => Ok(HostWeightsOfViews { a: of("z")?, b: None }),
+        // One of both is not enough, and is not passed over for `z`, nor for the solution, which is that of `z`.
+        if has_condition_of_a_view(batch) {
+            return Ok(HostWeightsOfViews { a: of("z_a")?, b: Some(of("z_b")?) });
+        }
+        match batch.solution(samples) {
+            Some(SolvedCondition::Weights(both)) => Ok(HostWeightsOfViews { a: Arc::clone(both), b: None }),
+            _ => Ok(HostWeightsOfViews { a: of("z")?, b: None }),
         }
     }
 
@@ -71,25 +79,28 @@ impl CclkSettings {
         })
     }
 
-    /// The same from the condition of a batch, or else from the representations `z_a` and `z_b`, or the views as they are given: solved
-    /// for on the host if they lie in its memory, else on their device.
+    /// The same from the representations `z_a` and `z_b`, else from the condition `z`, else from the views as they are given.
+    /// Representations and views are solved for on the host if they lie in its memory, else on their device.
     pub(super) fn weights_of_representations(
         &self,
         batch: &Batch,
         objective: &str,
         views: &TwoViews,
     ) -> Result<WeightsOfViews> {
-        if ["z", "z_a", "z_b"].into_iter().any(|name| batch.has_condition(name)) {
+        let of_views = has_condition_of_a_view(batch);
+        let is_on_host = OF_EACH_VIEW.into_iter().any(|name| batch.has_condition(name));
+        // A `z` in another form is refused there.
+        if is_on_host || (!of_views && batch.is_given("z")) {
             return self.weights_to_normalise(batch, objective, views);
         }
-        let is_tracked = ["z_a", "z_b"].into_iter().any(|name| batch.tracked(name).is_some());
-        let [a, b] = if is_tracked { ["z_a", "z_b"] } else { ["view_a", "view_b"] };
+        let [a, b] = if of_views { OF_EACH_VIEW } else { ["view_a", "view_b"] };
         if let (Some(z_a), Some(z_b)) = (batch.in_memory(objective, a)?, batch.in_memory(objective, b)?) {
             check_values(a, &z_a)?;
             check_values(b, &z_b)?;
             let batch = batch.clone().with_condition("z_a", z_a).with_condition("z_b", z_b);
             return self.weights_to_normalise(&batch, objective, views);
         }
+        self.kernel.check()?;
         let (z_a, z_b) = (batch.tensor(objective, a)?, batch.tensor(objective, b)?);
         for (name, z) in [(a, &z_a), (b, &z_b)] {
             self.kernel.fits_columns(z.dims()[1])?;

@@ -118,7 +118,7 @@ impl Objective for SoftCon {
             reductions.negative_log_probability(positives, denominator)
         })?;
         views.mean_over_anchors(result).with_details(batch, |evaluation| {
-            if batch.tracked("logits").is_none() {
+            if !batch.is_given("logits") {
                 return Ok(evaluation);
             }
             let logits = batch.tensor(self.name(), "logits")?;

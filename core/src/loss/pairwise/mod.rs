@@ -31,6 +31,70 @@
 //! | `sum_j w_ij exp s_ij` over `w_ij > t` | `.weighted(Weight::Above(t))`, `w` from `with_weights` |
 //!
 //! Both kinds of reduction are vectors `[anchors]`. The closure works with logarithms: `log( exp x + exp y )` is [`log_add`].
+//!
+//! # An objective
+//!
+//! NT-Xent, `L = 1/(2b) sum_i [ log sum_{j != i} exp s_ij - s_ii' ]`, as an objective of your own:
+//!
+//! ```
+//! use burn::tensor::Tensor;
+//! # use burn::tensor::{Device, Distribution};
+//! use serde::Serialize;
+//! use simile_core::error::{Error, Result};
+//! use simile_core::loss::batch::Batch;
+//! use simile_core::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, other_view};
+//! use simile_core::loss::spec::{Described, Parameter, Spec, VIEW_A, VIEW_B};
+//! use simile_core::loss::{Evaluation, Objective};
+//! # use simile_core::loss::NtXent;
+//!
+//! #[derive(Debug, Serialize)]
+//! struct Contrast {
+//!     temperature: f64,
+//! }
+//!
+//! impl Described for Contrast {
+//!     const SPEC: Spec = Spec {
+//!         name: "contrast",
+//!         inputs: &[VIEW_A, VIEW_B],
+//!         parameters: &[Parameter::temperature(0.5)],
+//!         ..Spec::BASE
+//!     };
+//! }
+//!
+//! impl Objective for Contrast {
+//!     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+//!         let a = batch.unit_rows(self.name(), "view_a")?;
+//!         let b = batch.unit_rows(self.name(), "view_b")?;
+//!         let (shape, shape_b) = (a.rows().dims(), b.rows().dims());
+//!         if shape_b != shape {
+//!             return Err(Error::shape("view_b", format!("{shape:?}"), format!("{shape_b:?}")));
+//!         }
+//!         let size = shape[0];
+//!         let rows = Tensor::cat(vec![a.rows(), b.rows()], 0);
+//!         let mut pairs = PairwiseLoss::within(rows, self.temperature, batch.tile())?.with_peers(batch.peers());
+//!         let own = pairs.add_mean(Positives::Partner(other_view(size)));
+//!         let others = pairs.add_log_sum_exp(LogSumExp::other_rows(2 * size));
+//!         let result = pairs.evaluate(|reductions| reductions.log_sum_exp(others) - reductions.mean(own))?;
+//!         // The mean over the anchors. Each row is an anchor and a candidate.
+//!         let mean = 0.5 / size as f64;
+//!         let gradient = (result.grad_anchors + result.grad_candidates) * mean;
+//!         Ok(Evaluation::new(result.per_anchor.sum() * mean)
+//!             .with_gradient("view_a", a.pull_back(gradient.clone().slice([0..size])))
+//!             .with_gradient("view_b", b.pull_back(gradient.slice([size..2 * size]))))
+//!     }
+//! }
+//! # fn main() -> Result<()> {
+//! # let view = || Tensor::<2>::random([6, 4], Distribution::Normal(0.0, 1.0), &Device::flex());
+//! # let batch = Batch::views(view(), view());
+//! # let of = |objective: &dyn Objective| {
+//! #     let Evaluation { loss, gradients, .. } = objective.evaluate(&batch)?;
+//! #     let gradients = gradients.into_values().map(|gradient| gradient.into_data()).collect::<Vec<_>>();
+//! #     Ok::<_, Error>((loss.into_data(), gradients))
+//! # };
+//! # assert_eq!(of(&Contrast { temperature: 0.3 })?, of(&NtXent { temperature: 0.3 })?);
+//! # Ok(())
+//! # }
+//! ```
 
 mod among_peers;
 mod farther;

@@ -187,7 +187,7 @@ impl Swav {
     /// The scores of the queue of each assigned view, if there are queues.
     fn queues(&self, batch: &Batch, prototypes: Tensor<2>) -> Result<Vec<Option<Tensor<2>>>> {
         let assigned = self.crops_for_assign.len();
-        let is_there = |at: usize| batch.tracked(&queue_name(at)).is_some();
+        let is_there = |at: usize| batch.is_given(&queue_name(at));
         if is_there(assigned) {
             let expected = format!("{assigned}, one for each assigned view");
             return Err(Error::shape("queue", expected, "more"));

@@ -30,7 +30,7 @@ impl Labels {
     /// Reads `labels`, and `bias` if given.
     pub(super) fn of(batch: &Batch, objective: &str, views: &TwoViews) -> Result<Self> {
         let labels = batch.groups(objective, "labels", views.size)?;
-        let excluded = match batch.optional_groups("bias", views.size)? {
+        let excluded = match batch.optional_groups(objective, "bias", views.size)? {
             None => views.each_row(),
             Some(bias) => views.groups(labels.iter().zip(bias)),
         };

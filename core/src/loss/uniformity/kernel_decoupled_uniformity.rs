@@ -46,7 +46,7 @@ use crate::loss::condition::ConditionedByKernel;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 use crate::loss::spec::{Described, FURTHER_VIEWS, Family, Form, Parameter, Range, Spec, VIEW_A, VIEW_B, Z};
 use crate::loss::views::ManyViews;
-use crate::numeric::matrix::{Matrix, check_values};
+use crate::numeric::matrix::Matrix;
 
 /// Kernel Decoupled Uniformity; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `view_c`, `[b, d]`,
 /// optional; `z`, `[b, e]`.
@@ -140,7 +140,6 @@ impl Described for KernelDecoupledUniformity {
 
 impl ConditionedByKernel for KernelDecoupledUniformity {
     fn solve(&self, z: &Matrix, device: &Device) -> Result<SolvedCondition> {
-        check_values("z", z)?;
         let product = HostWeightProduct::new(&self.kernel, z, self.ridge(z.rows())?, device)?;
         Ok(SolvedCondition::Product(Arc::new(product)))
     }
@@ -179,6 +178,11 @@ impl ConditionedByKernel for KernelDecoupledUniformity {
 }
 
 impl Objective for KernelDecoupledUniformity {
+    fn check(&self) -> Result<()> {
+        Self::SPEC.check(self)?;
+        self.kernel.check()
+    }
+
     fn conditioned_by_kernel(&self) -> Option<&dyn ConditionedByKernel> {
         Some(self)
     }
@@ -210,6 +214,12 @@ impl Objective for KernelDecoupledUniformity {
 mod tests {
     use super::*;
     use crate::loss::finite_difference::{random, read, value};
+
+    #[test]
+    fn a_bandwidth_of_zero_is_refused_before_the_first_batch() {
+        let objective = KernelDecoupledUniformity { kernel: Kernel::rbf(0.0), ..Default::default() };
+        assert!(objective.check().unwrap_err().to_string().contains("`kernel.temp_z` is 0"));
+    }
 
     #[test]
     fn a_ridge_of_zero_is_that_of_the_release_in_the_released_form_alone() {

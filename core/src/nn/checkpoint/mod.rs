@@ -9,33 +9,44 @@
 //! A file is checked before it is used: header, sizes, names, element types, finite values. Every fault is a
 //! [`CheckpointError`], never a panic and never a network with half of its tensors.
 //!
-//! From a file and pictures to embeddings, which the probes of [`eval`](crate::eval) take; `formats::picture` needs the feature
-//! `pictures`:
+//! From a file and pictures to embeddings, which the probes of [`eval`](crate::eval) take, 64 pictures at a time; `formats::picture` needs
+//! the feature `pictures`:
 //!
 //! ```
 //! # #[cfg(feature = "pictures")] {
 //! use std::{error::Error, ops::Range};
 //!
-//! use burn::tensor::Device;
-//! use simile_core::augment::ImageStore;
-//! use simile_core::data::formats::picture;
-//! use simile_core::data::{ImageSet, Images};
+//! use burn::tensor::{Device, Tensor, read_sync};
+//! use simile_core::data::{Images, formats::picture};
 //! use simile_core::nn::checkpoint::Checkpoint;
 //! use simile_core::numeric::rows::FeatureTable;
 //! use simile_core::train::embed;
 //!
-//! async fn embeddings(model: &[u8], files: &[Vec<u8>], device: &Device) -> Result<FeatureTable, Box<dyn Error>> {
+//! fn embeddings(model: &[u8], files: &[Vec<u8>], device: &Device) -> Result<FeatureTable, Box<dyn Error>> {
 //!     let Checkpoint { metadata, encoder, .. } = Checkpoint::from_bytes(model, device)?;
-//!     let mut pixels = Vec::new();
-//!     for file in files {
-//!         pixels.extend(metadata.fitted(&picture::decode(file)?)?.pixels);
-//!     }
-//!     let side = metadata.input_size;
-//!     let images = ImageSet::from(Images::new(side, side, metadata.encoder.channels, pixels)?);
-//!     let (store, normalisation) = (ImageStore::new(&images, device)?, metadata.normalisation());
-//!     let batch = |range: Range<usize>| normalisation.apply(store.batch(&range.collect::<Vec<_>>())?);
-//!     Ok(embed(&encoder, store.len(), 256, batch).await?)
+//!     let (side, channels) = (metadata.input_size, metadata.encoder.channels);
+//!     let pictures = |range: Range<usize>| -> Result<Tensor<4>, Box<dyn Error>> {
+//!         let mut pixels = Vec::new();
+//!         for file in &files[range] {
+//!             pixels.extend(metadata.fitted(&picture::decode(file)?)?.pixels);
+//!         }
+//!         let images = Images::new(side, side, channels, pixels)?;
+//!         Ok(metadata.normalisation().apply(images.to_tensor(device))?)
+//!     };
+//!     read_sync(embed(&encoder, files.len(), 64, pictures))    // in a page: `.await`
 //! }
+//! # use simile_core::nn::{EncoderConfig, checkpoint::Metadata};
+//! # use simile_core::train::{Purpose, stream};
+//! # fn check() -> Result<(), Box<dyn Error>> {
+//! #     let (device, config) = (Device::flex(), EncoderConfig::default());
+//! #     let encoder = config.init(&device, &mut stream(0, Purpose::Initialisation, 0))?;
+//! #     let metadata = Metadata::new(config, vec![0.5; 3], vec![0.25; 3]);
+//! #     let model = read_sync(Checkpoint { metadata, encoder, head: None }.to_bytes())?;
+//! #     let file = picture::to_jpeg(&image::RgbImage::new(40, 36), 90)?;
+//! #     assert_eq!(embeddings(&model, &vec![file; 65], &device)?.values().len(), 65 * 84);
+//! #     Ok(())
+//! # }
+//! # check().unwrap();
 //! # }
 //! ```
 
@@ -254,7 +265,7 @@ pub struct Checkpoint {
 impl Checkpoint {
     /// The bytes of the file; the same network gives the same bytes.
     ///
-    /// Asynchronous because a page cannot wait for its GPU; on other devices the future is ready at once.
+    /// Asynchronous because a page cannot wait for its GPU; elsewhere [`read_sync`](burn::tensor::read_sync) waits for the result.
     ///
     /// # Errors
     /// The metadata contradicts itself or the networks, a value is not finite, or the device failed.

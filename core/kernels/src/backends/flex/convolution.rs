@@ -3,7 +3,7 @@ use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::tensor::{DType, TensorData};
 use burn_flex::FlexTensor;
 
-use super::memory::{contiguous, contiguous_maps, floats, in_place, is_f32, tensor};
+use super::memory::{contiguous, floats, in_place, is_f32, tensor};
 use crate::cpu::conv_norm::{self, Masked};
 use crate::cpu::convolution::{convolve, convolve_backward};
 use crate::cpu::geometry::Geometry;
@@ -69,7 +69,7 @@ impl ConvolutionOps for Flex {
         let Some(geometry) = geometry(&maps, &weight, windows).filter(|_| are_f32(&bias)) else {
             return plain_convolve::<Self>(maps, weight, Optional::of(bias), windows);
         };
-        let (maps, weight, bias) = (contiguous_maps(maps), contiguous(weight), bias.map(contiguous));
+        let (maps, weight, bias) = (contiguous(maps), contiguous(weight), bias.map(contiguous));
         let mut output = parallel::zeros(geometry.results());
         convolve(floats(&maps), floats(&weight), &geometry, &mut output, |_, part| {
             if let Some(bias) = &bias {
@@ -92,8 +92,7 @@ impl ConvolutionOps for Flex {
             let identity = Optional::of(identity);
             return plain_convolve_normalised::<Self>(maps, weight, affine, identity, settings);
         };
-        let [weight, gain, shift] = [weight, affine.gain, affine.shift].map(contiguous);
-        let maps = contiguous_maps(maps);
+        let [maps, weight, gain, shift] = [maps, weight, affine.gain, affine.shift].map(contiguous);
         let identity = identity.map(contiguous);
         let outputs = geometry.outputs;
         let mut convolution = parallel::zeros(geometry.results());
@@ -126,8 +125,7 @@ impl ConvolutionOps for Flex {
                 maps, weight, affine, statistics, identity, settings,
             );
         };
-        let [weight, gain, shift] = [weight, affine.gain, affine.shift].map(contiguous);
-        let maps = contiguous_maps(maps);
+        let [maps, weight, gain, shift] = [maps, weight, affine.gain, affine.shift].map(contiguous);
         let [mean, variance] = [statistics.mean, statistics.variance].map(contiguous);
         let identity = identity.map(contiguous);
         let norm = norm_of([&gain, &shift], [floats(&mean), floats(&variance)], settings.epsilon);
@@ -189,8 +187,7 @@ impl ConvolutionGradients for Flex {
         let Some(geometry) = geometry(&maps, &weight, windows).filter(|_| is_f32(&upstream)) else {
             return plain_convolve_backward::<Self>(maps, weight, upstream, windows, wanted);
         };
-        let [weight, upstream] = [weight, upstream].map(contiguous);
-        let maps = contiguous_maps(maps);
+        let [maps, weight, upstream] = [maps, weight, upstream].map(contiguous);
         let [grad_maps, grad_weight, grad_bias] = wanted;
         let upstream = &floats(&upstream);
         let grads =
@@ -223,8 +220,7 @@ impl ConvolutionGradients for Flex {
         };
         let SavedForBackward { maps, weight, gain, shift, convolution, mean, variance, output } = context;
         let [grad_maps, grad_weight, grad_gain, grad_shift, grad_identity] = wanted;
-        let [weight, convolution] = [weight, convolution].map(contiguous);
-        let maps = contiguous_maps(maps);
+        let [maps, weight, convolution] = [maps, weight, convolution].map(contiguous);
         let [gain, shift, mean, variance] = [gain, shift, mean, variance].map(contiguous);
         let output = output.into_option().map(contiguous);
         let upstream = match &output {

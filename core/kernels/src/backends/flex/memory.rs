@@ -3,8 +3,6 @@
 use burn::tensor::{DType, Shape, TensorData};
 use burn_flex::FlexTensor;
 
-use crate::cpu::places::side_by_side;
-
 /// True if the loops of [`crate::cpu`] support the type of a tensor.
 pub(super) fn is_f32(tensor: &FlexTensor) -> bool {
     tensor.dtype() == DType::F32
@@ -13,22 +11,6 @@ pub(super) fn is_f32(tensor: &FlexTensor) -> bool {
 /// The same values contiguous in row order; a tensor that is contiguous already is not copied.
 pub(super) fn contiguous(tensor: FlexTensor) -> FlexTensor {
     if tensor.is_contiguous() { tensor } else { tensor.to_contiguous() }
-}
-
-/// As [`contiguous`] for maps `[n, height, width, channels]` of `f32`, by all threads unless values are repeated along a dimension.
-pub(super) fn contiguous_maps(maps: FlexTensor) -> FlexTensor {
-    let layout = maps.layout();
-    let offset = layout.start_offset();
-    let sides: Option<[usize; 4]> = layout.shape().as_slice().try_into().ok();
-    let forward = |&stride: &isize| usize::try_from(stride).ok().filter(|&stride| stride > 0);
-    let strides: Option<Vec<usize>> = layout.strides().iter().map(forward).collect();
-    let strides: Option<[usize; 4]> = strides.and_then(|strides| strides.try_into().ok());
-    match (sides, strides) {
-        (Some(sides), Some(strides)) if is_f32(&maps) && !maps.is_contiguous() => {
-            tensor(side_by_side(&maps.storage()[offset..], sides, strides), sides)
-        }
-        _ => contiguous(maps),
-    }
 }
 
 /// The values of a contiguous tensor of `f32`.

@@ -96,6 +96,9 @@ pub struct SavedForBackward<B: Backend> {
     Fusion: cfg(feature = "fusion"),
     Autodiff,
 )]
+#[diagnostic::on_unimplemented(
+    note = "for `Fusion<_>`: name the feature `fusion` of simile-core or simile-kernels, as `burn` has it"
+)]
 pub trait ConvolutionOps: NormalisationOps {
     /// `convolution(maps, weight) + bias`.
     #[fusion(default)]
@@ -170,6 +173,9 @@ pub trait ConvolutionOps: NormalisationOps {
     NdArray: cfg(feature = "ndarray"),
     Cube: cfg(feature = "cube"),
     Fusion: cfg(feature = "fusion"),
+)]
+#[diagnostic::on_unimplemented(
+    note = "for `Fusion<_>`: name the feature `fusion` of simile-core or simile-kernels, as `burn` has it"
 )]
 pub trait ConvolutionGradients: ConvolutionOps + NormalisationGradients {
     /// The requested gradients of maps, weight and bias.

@@ -110,6 +110,9 @@ fn check_pairs(anchors: &Tensor<2>, candidates: &Tensor<2>, weights: &PairWeight
     Fusion: cfg(feature = "fusion"),
     Autodiff,
 )]
+#[diagnostic::on_unimplemented(
+    note = "for `Fusion<_>`: name the feature `fusion` of simile-core or simile-kernels, as `burn` has it"
+)]
 pub trait PairOps: GemmOps {
     /// The sums of anchors `[n, d]` over candidates `[m, d]`, `[n, terms]`, and what the body saves for the
     /// backward pass: similarities, divisors of the gradient, or nothing.
