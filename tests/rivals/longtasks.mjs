@@ -3,11 +3,12 @@
 //     (cd ../browser && npm ci) && node longtasks.mjs
 //
 // A browser reports a task from 50 ms on, the time from which a page feels slow to answer. `cargo web build` comes first.
+import { readdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { launch } from "../browser/chromium.mjs";
 import { serve } from "../browser/serve.mjs";
 
-/** The actions of a visitor on each page. */
+/** The actions of a visitor on each page, one entry for every `NAME.html` in `www`. */
 const VISITS = {
   "index.html": async (page) => {
     await page.locator("#another:enabled").waitFor();
@@ -38,7 +39,14 @@ const VISITS = {
   },
 };
 
-const server = await serve({ site: fileURLToPath(new URL("../../www/dist", import.meta.url)) });
+const here = (path) => fileURLToPath(new URL(path, import.meta.url));
+const pages = (await readdir(here("../../www"))).filter((file) => file.endsWith(".html"));
+const unvisited = pages.filter((name) => !Object.hasOwn(VISITS, name));
+if (unvisited.length > 0) {
+  throw new Error(`VISITS of longtasks.mjs has no actions on ${unvisited.join(", ")}; write what a visitor does there`);
+}
+
+const server = await serve({ site: here("../../www/dist") });
 const browser = await launch({ webgpu: false });
 try {
   console.log("| page | tasks of 50 ms and more | longest, ms | all of them, ms |\n|---|---|---|---|");

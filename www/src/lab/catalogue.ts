@@ -11,6 +11,7 @@ import type {
 } from "simile-web";
 import { biases, conditions, labels, type Samples } from "./samples.js";
 import { BANDWIDTH, hasControl, type Settings, valueOf } from "./settings.js";
+import { type WeightScheme, weightSchemeOf } from "./weight-scheme.js";
 
 /** An objective that the lab can run. */
 export type Offered = Extract<ListedObjective, { parameters: readonly string[] }>;
@@ -97,6 +98,11 @@ export class Catalogue {
   /** True if the kernel compares the points: that of an objective without a condition. */
   comparesPoints(choice: Choice): boolean {
     return this.usesKernel(choice) && !this.offered.get(choice.objective)?.inputs.includes("z");
+  }
+
+  /** The weights that a choice with a kernel uses. */
+  weightSchemeOf({ objective, variant }: Choice): WeightScheme {
+    return weightSchemeOf(variant, this.offered.get(objective)?.variants ?? []);
   }
 
   /** True if the ridge of the weights of a choice is `lambda` times the number of samples. */

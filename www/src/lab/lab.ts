@@ -1,14 +1,13 @@
-// The lab: two objectives on the same samples, the state of the page, and its views.
+// The lab: two objectives on the same samples, the state of the page, and the actions of a visitor.
 import { LossLab } from "simile-web";
-import { element, setText } from "../element.js";
-import { atOnce, inSlices, type Steps } from "../slices.js";
-import { warn } from "../status.js";
-import { messageOf } from "../words.js";
+import { element } from "../element.js";
+import { inSlices } from "../slices.js";
 import type { ArenaActions } from "./arena.js";
 import { type Camera, cameraFor } from "./camera.js";
 import { Catalogue, type Choice } from "./catalogue.js";
 import { Brush, DrawControls, ParameterControls } from "./controls.js";
-import { describeFocus } from "./focus.js";
+import { Descent } from "./descent.js";
+import { Evaluator, type View } from "./evaluator.js";
 import { History } from "./history.js";
 import { KernelPanel } from "./kernel-panel.js";
 import { measure } from "./measure.js";
@@ -19,16 +18,10 @@ import { Side } from "./side.js";
 import { SidePanel } from "./side-panel.js";
 import { SIDES } from "./sides.js";
 import { fromHash, type Snapshot, type State, toHash } from "./state.js";
-import { warningsOf } from "./warnings.js";
-import { type WeightScheme, weightSchemeOf } from "./weight-scheme.js";
 
 type Both<T> = readonly [T, T];
 const both = <T>(make: (side: 0 | 1) => T): Both<T> => [make(0), make(1)];
 
-/** The texts that follow the samples and the pointer. */
-const SPOKEN = ["focus", "pair", "cell"] as const;
-/** Steps between two pictures where the visitor prefers reduced motion. */
-const STEPS_UNSEEN = 50;
 /** Delay before the address is updated, in milliseconds, counted from the last change. */
 const ADDRESS_DELAY = 250;
 
@@ -36,9 +29,10 @@ export class Lab {
   /** Called when the visitor leaves the state of a preset; its story may tell to, but not to take other objectives or samples. */
   onLeave: (story: "told" | "over") => void = () => {};
   readonly history = new History();
+  readonly descent: Descent;
+  readonly #evaluator: Evaluator;
   readonly #panels: Both<SidePanel>;
   readonly #kernels: KernelPanel;
-  readonly #pairs: PairPanel;
   readonly #controls: ParameterControls;
   readonly #draws: DrawControls;
   readonly #brush = new Brush();
@@ -48,15 +42,6 @@ export class Lab {
   #haveMoved = false;
   /** The samples that an address brought, to which the visitor can go back. */
   #initial: Both<Samples> | undefined;
-  #isRunning = false;
-  /** True if evaluations are shown; with reduced motion, those of a run are skipped. */
-  #isSeen = true;
-  #busy: Promise<void> | undefined;
-  #descent: Promise<void> | undefined;
-  #isStale = false;
-  /** Number of works that are not done. */
-  #pending = 0;
-  #drawnWeights = "";
   /** The message about an address until something else is chosen. */
   #notice = "";
   #timer: number | undefined;
@@ -76,9 +61,9 @@ export class Lab {
       catalogue.kernels,
       (kernel, weightScheme) => this.change({ kernel, weightScheme }),
     );
-    this.#pairs = new PairPanel(
+    const pairs = new PairPanel(
       (row) => this.#setFocus(row),
-      () => void this.refresh(),
+      () => void this.#evaluator.refresh(),
     );
     this.#controls = new ParameterControls((name, value) =>
       this.change({ settings: { ...this.state.settings, [name]: value } }),
@@ -87,6 +72,13 @@ export class Lab {
       this.onLeave("over");
       this.redraw(change);
     });
+    const panels = { sides: this.#panels, kernels: this.#kernels, pairs };
+    this.#evaluator = new Evaluator(catalogue, sides, panels, {
+      view: () => this.#view(),
+      asked: () => this.#remember(),
+      failed: () => this.descent.stop(),
+    });
+    this.descent = new Descent(this.#evaluator, () => this.#advance());
   }
 
   /** Starts the engines and applies the state in the address. */
@@ -123,12 +115,12 @@ export class Lab {
     // The samples of its cell are others now, or gone.
     this.#kernels.mark(undefined);
     this.#showChoices();
-    void this.#during(this.refresh().then(() => this.#restartHistory()));
+    void this.#evaluator.during(this.#evaluator.refresh().then(() => this.#restartHistory()));
   }
 
   /** Applies a preset, with the points of its seed. */
   apply({ state }: Preset): void {
-    this.stop();
+    this.descent.stop();
     this.restore({ state });
   }
 
@@ -137,7 +129,7 @@ export class Lab {
     this.#notice = "";
     this.#setState({ ...this.state, ...change });
     this.#showChoices();
-    void this.refresh();
+    void this.#evaluator.refresh();
   }
 
   #setState(state: State): void {
@@ -175,112 +167,23 @@ export class Lab {
     return [...this.#panels.flatMap(({ arena }) => arena.picture() ?? []), ...this.history.pictures];
   }
 
-  /** Evaluates both sides and shows them. While that runs, only the newest of the other requests waits. */
-  refresh(): Promise<void> {
-    this.#remember();
-    this.#isStale = true;
-    this.#busy ??= this.#evaluate().finally(() => (this.#busy = undefined));
-    return this.#during(this.#busy);
+  #view(): View {
+    return {
+      state: this.state,
+      camera: this.#camera,
+      focus: this.#focus,
+      marked: this.#marked,
+      notice: this.#notice,
+    };
   }
 
-  /** Marks the page as busy until the work is done, for those who wait for what it will show. */
-  async #during(work: Promise<void>): Promise<void> {
-    if (this.#pending++ === 0) document.body.dataset["lab"] = "busy";
-    try {
-      await work;
-    } finally {
-      if (--this.#pending === 0) document.body.dataset["lab"] = "settled";
-    }
-  }
-
-  async #evaluate(): Promise<void> {
-    try {
-      while (this.#isStale) {
-        this.#isStale = false;
-        const { settings, kernel } = this.state;
-        const wantsForces = this.#isSeen && (this.#focus !== undefined || this.#pairs.isOpen);
-        const evaluate = (side: Side) =>
-          wantsForces
-            ? side.evaluateWithForces(this.catalogue, settings, kernel)
-            : side.evaluate(this.catalogue, settings, kernel);
-        await Promise.all(this.sides.map(evaluate));
-        if (!this.#isSeen) continue;
-        await this.#weigh();
-        await inSlices(this.#showing());
-      }
-      const hasBandwidth = this.catalogue.hasBandwidth(this.state.kernel);
-      const warnings = warningsOf(this.sides, hasBandwidth ? "raise the bandwidth σ" : "choose another kernel");
-      warn([this.#notice, ...warnings].filter(Boolean).join(" "));
-    } catch (error) {
-      this.stop();
-      warn(messageOf(error));
-    }
-  }
-
-  show(): void {
-    atOnce(this.#showing());
-  }
-
-  *#showing(): Steps<void> {
-    const steepest = Math.max(1e-12, ...this.sides.map((side) => side.steepest));
-    for (const [side, { samples, evaluation, choice }] of this.sides.entries()) {
-      if (!evaluation) continue;
-      const view = { samples, evaluation, camera: this.#camera, steepest, focus: this.#focus, marked: this.#marked };
-      this.#panels[side]?.show(view, choice, this.state.settings);
-      yield;
-    }
-    this.#pairs.show(this.sides);
-    setText("focus", describeFocus(this.sides, this.#focus, this.state.draw.count));
-  }
-
-  /** Whether a screen reader speaks what changes: not each step of a run. */
-  #speak(live: "polite" | "off"): void {
-    for (const id of SPOKEN) element(id, HTMLElement).setAttribute("aria-live", live);
-  }
-
-  step(): Promise<void> {
-    return this.#during(this.#step());
-  }
-
-  async #step(): Promise<void> {
+  /** Moves the samples of both sides a step down their gradients. */
+  async #advance(): Promise<void> {
     for (const side of this.sides) side.descend();
     this.#haveMoved = true;
-    await this.refresh();
+    await this.#evaluator.refresh();
     this.history.note(this.#figures());
-    if (this.#isSeen) await inSlices(this.history.show());
-  }
-
-  stop(): void {
-    this.#isRunning = false;
-    this.#speak("polite");
-    element("run", HTMLButtonElement).textContent = "Run gradient descent";
-  }
-
-  toggle(): void {
-    if (this.#isRunning) {
-      this.stop();
-      return;
-    }
-    this.#isRunning = true;
-    this.#speak("off");
-    element("run", HTMLButtonElement).textContent = "Pause";
-    // One that was stopped a moment ago goes on.
-    this.#descent ??= this.#during(this.#descend()).finally(() => (this.#descent = undefined));
-  }
-
-  async #descend(): Promise<void> {
-    const steps = matchMedia("(prefers-reduced-motion: reduce)").matches ? STEPS_UNSEEN : 1;
-    do {
-      while (this.#isRunning) {
-        for (let left = steps; left > 0 && this.#isRunning; left--) {
-          this.#isSeen = left === 1;
-          await this.#step();
-        }
-        await new Promise(requestAnimationFrame);
-      }
-      this.#isSeen = true;
-      await this.refresh();
-    } while (this.#isRunning);
+    if (this.#evaluator.isSeen) await inSlices(this.history.show());
   }
 
   #actions(): ArenaActions {
@@ -289,7 +192,7 @@ export class Lab {
       focus: (row) => this.#setFocus(row),
       click: (row) => this.#brush.isOn && this.#paint(row),
       paint: (row) => this.#paint(row),
-      turned: () => this.show(),
+      turned: () => this.#evaluator.show(),
     };
   }
 
@@ -302,7 +205,7 @@ export class Lab {
     }
     this.#haveMoved = true;
     this.onLeave("told");
-    void this.refresh();
+    void this.#evaluator.refresh();
   }
 
   #paint(row: number): void {
@@ -310,21 +213,21 @@ export class Lab {
     for (const { samples } of this.sides) samples.hues[sample] = hue;
     this.#haveMoved = true;
     this.onLeave("told");
-    void this.refresh();
+    void this.#evaluator.refresh();
   }
 
   #setFocus(row: number | undefined): void {
     if (row === this.#focus) return;
     this.#focus = row;
     this.#kernels.mark(row === undefined ? undefined : row % this.state.draw.count);
-    this.show();
+    this.#evaluator.show();
     // The forces on it need another evaluation.
-    if (row !== undefined && !this.#isRunning) void this.refresh();
+    if (row !== undefined && !this.descent.isRunning) void this.#evaluator.refresh();
   }
 
   #mark(samples: readonly number[]): void {
     this.#marked = samples;
-    this.show();
+    this.#evaluator.show();
   }
 
   #choose(side: 0 | 1, choice: Choice): void {
@@ -338,7 +241,9 @@ export class Lab {
       Object.entries(this.state.settings).filter(([name]) => !isNew || shared.has(name)),
     );
     // The map shows the weights of the latest choice.
-    const weightScheme = this.catalogue.usesKernel(choice) ? this.#weightSchemeOf(choice) : this.state.weightScheme;
+    const weightScheme = this.catalogue.usesKernel(choice)
+      ? this.catalogue.weightSchemeOf(choice)
+      : this.state.weightScheme;
     this.change({ choices, weightScheme, settings });
   }
 
@@ -349,36 +254,6 @@ export class Lab {
     this.#draws.show(draw);
     const usesKernel = choices.some((choice) => this.catalogue.usesKernel(choice));
     element("kernel-section", HTMLElement).hidden = !usesKernel;
-  }
-
-  /** The weights that an objective with a kernel uses. */
-  #weightSchemeOf({ objective, variant }: Choice): WeightScheme {
-    return weightSchemeOf(variant, this.catalogue.offered.get(objective)?.variants ?? []);
-  }
-
-  /** Updates the matrices of the kernel: of a side that uses the weights that are shown, else of the first that has a kernel. */
-  async #weigh(): Promise<void> {
-    const { kernel, weightScheme, settings } = this.state;
-    const withKernel = this.sides.filter(({ choice }) => this.catalogue.usesKernel(choice));
-    const user = withKernel.find(({ choice }) => this.#weightSchemeOf(choice) === weightScheme);
-    const side = user ?? withKernel[0];
-    if (!side) return;
-    const { lab, choice, samples } = side;
-    const comparesPoints = this.catalogue.comparesPoints(choice);
-    const objective = this.catalogue.offered.get(choice.objective)?.title ?? choice.objective;
-    const title = `${objective}, ${SIDES[this.sides.indexOf(side)] ?? ""}`;
-    const weighing = {
-      title: user ? title : `${title}, which takes other weights`,
-      kernel,
-      weightScheme,
-      conditioning: this.catalogue.conditioningOf(choice, settings, kernel, samples.hues.length),
-      ridge: this.catalogue.ridgeGrows(choice) ? "bλ" : "λ",
-      comparesPoints,
-    };
-    const key = JSON.stringify([samples.hues, weighing, comparesPoints && samples.views[0]]);
-    if (key === this.#drawnWeights) return;
-    await this.#kernels.update(lab, copy(samples), weighing);
-    this.#drawnWeights = key;
   }
 
   #figures() {

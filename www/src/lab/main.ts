@@ -30,8 +30,8 @@ lab.onLeave = leave;
 showPreset();
 
 const onClick = (id: string, action: () => void) => element(id, HTMLButtonElement).addEventListener("click", action);
-onClick("run", () => lab.toggle());
-onClick("step", () => void lab.step());
+onClick("run", () => lab.descent.toggle());
+onClick("step", () => void lab.descent.step());
 onClick("reset", () => lab.startOver());
 onClick("shuffle", () => {
   leave("over");
