@@ -81,12 +81,9 @@ fn check_pictures(
 /// The state of the files whose presence marks a data set of pictures as present.
 fn needed(about: &About, root: Option<&Path>, folder: &Path) -> Vec<FileReport> {
     let report = |name: &&str| {
-        let above =
-            root.iter().flat_map(|root| [root.to_path_buf(), root.join("..")]).chain([folder.to_path_buf()]);
-        // The last three are the folders of CelebA's drive.
         let places =
-            above.flat_map(|place| ["", "Anno", "Eval", "Img"].map(|inner| place.join(inner).join(name)));
-        let path = places.into_iter().find(|path| path.exists());
+            root.iter().flat_map(|root| [root.to_path_buf(), root.join("..")]).chain([folder.to_path_buf()]);
+        let path = places.map(|place| place.join(name)).find(|path| path.exists());
         let state = match path.as_ref().and_then(|path| path.metadata().ok()) {
             Some(known) if known.is_dir() => FileCheck::WellFormed { detail: "a folder".into() },
             Some(known) => FileCheck::WellFormed { detail: format!("{} bytes", known.len()) },

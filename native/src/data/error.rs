@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use simile_core::data::DatasetError;
 
+use crate::words::number_of;
+
 /// The reason why a data set could not be read or shown.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DataError {
@@ -58,7 +60,7 @@ pub(crate) enum DataError {
     #[error(
         "cannot read the picture {}: {reason}{}; repair it, or leave such out with data.broken=skip",
         path.display(),
-        match others { 0 => String::new(), 1 => ", and 1 other".into(), n => format!(", and {n} others") }
+        match others { 0 => String::new(), n => format!(", and {}", number_of(*n, "other", "others")) }
     )]
     Broken { path: PathBuf, reason: String, others: usize },
     #[error(

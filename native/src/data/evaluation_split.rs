@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use simile_core::data::Split;
+
 /// The split on which probes are measured. It is displayed as the word before `images`, `vectors` or another name of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EvaluationSplit {
@@ -15,6 +17,22 @@ pub(crate) enum EvaluationSplit {
 }
 
 impl EvaluationSplit {
+    /// The key of `[data]` that sets how many images it has.
+    pub(crate) fn key(self) -> &'static str {
+        match self {
+            Self::HeldOut => "validation",
+            Self::Test | Self::Validation | Self::NoColumn => "test",
+        }
+    }
+
+    /// The split of its rows in a table, as `simile evaluate --vectors` reads it. Held-out training images are not of the test split.
+    pub(crate) fn in_table(self) -> Split {
+        match self {
+            Self::Validation | Self::HeldOut => Split::Validation,
+            Self::Test | Self::NoColumn => Split::Test,
+        }
+    }
+
     /// Its name in the protocol of a measurement.
     pub(crate) fn in_protocol(self) -> String {
         match self {

@@ -10,7 +10,7 @@ use simile_core::data::formats::lines::Text;
 use super::check_report::FileReport;
 use super::error::{DataError, Result};
 use super::keys::Refused;
-use super::keys::of_dataset::{OptionType, ReadOptions};
+use super::keys::of_dataset::{DatasetOptions, OptionType, ReadOptions};
 use super::pictures::annotations::Annotations;
 
 /// A data set that recipes can name.
@@ -39,6 +39,12 @@ pub(crate) trait Source: Sync {
     /// The default settings.
     fn defaults(&self) -> ReadOptions {
         ReadOptions::default()
+    }
+
+    /// The keys with which it takes all of its pictures, so that each can be checked: by default a sampling, or the treatment of uncertain
+    /// labels, may leave some out.
+    fn whole(&self) -> DatasetOptions {
+        self.defaults().of_dataset
     }
 
     /// Checks that the settings of a recipe are complete. Each of its own keys was checked before.

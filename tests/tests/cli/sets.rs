@@ -135,7 +135,10 @@ fn faces_with_their_bias() {
     }
     picture(&place.path().join("UTKFace/61_1_20170109142408075.jpg.chip.jpg"), 0);
     let checked = check(place.path(), "utkface");
-    assert!(checked["pictures"]["notes"][0].as_str().unwrap().contains("61_1_2017"), "{checked}");
+    let note = checked["pictures"]["notes"][0].as_str().unwrap();
+    assert!(note.starts_with("left out 1 file without age") && note.contains("61_1_2017"), "{checked}");
+    // Those too that the published sampling, the default, leaves out.
+    assert_eq!(checked["pictures"]["listed"], 40, "{checked}");
     let all = "faces = { sampling = \"all\", bias = \"race\" }";
     train(place.path(), &of_data_set("utkface", all, "bias"));
 
@@ -148,7 +151,20 @@ fn faces_with_their_bias() {
         picture(&place.path().join(format!("celeba/img_align_celeba/{i:06}.jpg")), (i * 9) as u8);
     }
     fs::write(place.path().join("celeba/list_attr_celeba.txt"), attributes).unwrap();
+    // Where a list is missing, the pictures, which are there, were called missing too.
+    let checked = check(place.path(), "celeba");
+    assert!(checked["problem"].as_str().unwrap().contains("list_eval_partition.txt (or .csv)"), "{checked}");
+    assert_eq!(checked["files"], json!([]), "{checked}");
     fs::write(place.path().join("celeba/list_eval_partition.txt"), partition).unwrap();
+    let (faces, elsewhere) = (place.path().join("celeba/img_align_celeba"), place.path().join("elsewhere"));
+    fs::rename(&faces, &elsewhere).unwrap();
+    let broken = check(place.path(), "celeba")["pictures"]["broken"].clone();
+    assert_eq!(broken.as_array().unwrap().len(), 24, "{broken}");
+    assert!(broken.to_string().contains("img_align_celeba/000000.jpg"), "{broken}");
+    fs::rename(&elsewhere, &faces).unwrap();
+    let checked = check(place.path(), "celeba");
+    assert_eq!(checked["pictures"]["listed"], 24, "{checked}");
+    assert!(checked["problem"].as_str().unwrap().contains("the official data set has 202599"), "{checked}");
     let keys = "judged_by = \"validation\"\nfaces = { target = \"heavy-makeup\", bias = \"male\", sampling = \"all\" }";
     train(place.path(), &of_data_set("celeba", keys, "attributes"));
     train_published(place.path());
@@ -201,6 +217,7 @@ fn radiographs_with_uncertain_labels() {
         (&12.into(), &6.into()),
         "{checked}"
     );
+    assert_eq!(checked["pictures"]["listed"], 22, "{checked}");
     let keys = "chexpert = { target = \"edema\", uncertain = \"present\" }";
     let metrics = train(place.path(), &of_data_set("chexpert", keys, "pleural-effusion"));
     assert!(metrics["condition_top1"].is_number(), "{metrics}");

@@ -9,7 +9,6 @@ use simile_core::nn::EncoderConfig;
 
 use crate::cli::DataCheck;
 use crate::columns::overlooked;
-use crate::columns::words::number_of;
 use crate::commands::shared::named_data::{NamedData, refuse_folder_of_drawn, section};
 use crate::commands::shared::own_pictures::{csv_in_folder, for_a_folder};
 use crate::config::Changes;
@@ -20,7 +19,9 @@ use crate::data::{CheckReport, DataSection, DatasetName, Survey, TableSection, c
 use crate::draft::{Draft, OwnPictureOptions};
 use crate::exit::message_with_causes;
 use crate::experiment::preflight::{WarningTerms, check_measured, leak_warnings};
-use crate::experiment::prepare::splits::{Splits, no_folder, refused};
+use crate::experiment::prepare::data_errors::{no_folder, refused};
+use crate::experiment::prepare::splits::{Evaluated, Splits};
+use crate::words::number_of;
 
 /// The contents of a data set.
 #[derive(Serialize)]
@@ -93,9 +94,11 @@ pub(super) fn run(arguments: &DataCheck, console: Console) -> Result<()> {
     if data.dataset.is_own() {
         return check_own(name, &data, folder, (&encoder, probe.unwrap_or_default()), console);
     }
-    if sets::find(name).is_some_and(|set| set.about().is_published()) {
+    if let Some(set) = sets::find(name).filter(|set| set.about().is_published()) {
         let folder = folder.ok_or_else(|| no_folder(&data))?;
-        let files = check_files(folder, &data)?;
+        // The defaults may leave pictures out that a recipe takes.
+        let whole = DataSection { of_dataset: set.whole(), ..data.clone() };
+        let files = check_files(folder, &whole)?;
         let sound = files.sound;
         let splits = if sound { Some(Splits::load(&data, Some(folder), &encoder)?) } else { None };
         let survey = splits.as_ref().map(|splits| Survey::from_images(&splits.train));
@@ -140,11 +143,10 @@ fn check_own(
         if !splits.train.conditions.contains_key(&probe.condition) {
             probe.condition = splits.train.conditions.keys().next().cloned().unwrap_or_default();
         }
-        survey.refused = check_measured(&probe, &splits, data.evaluation_split())
-            .err()
-            .map(|error| message_with_causes(&error));
-        let terms = WarningTerms { things: "images", evaluation_split: data.evaluation_split(), key: None };
-        let warnings = leak_warnings(&probe, [&splits.train, &splits.test], terms);
+        survey.refused = check_measured(&probe, &splits).err().map(|error| message_with_causes(&error));
+        let Evaluated { dataset, split } = &splits.evaluated;
+        let terms = WarningTerms { things: "images", evaluation_split: *split, key: None };
+        let warnings = leak_warnings(&probe, [&splits.train, dataset], terms);
         // Of a folder the draft has said why it left the column out, and there is no recipe to name it in.
         let table = data.of_dataset.get::<TableSection>().filter(|_| !is_folder(name));
         let on_subject = table.and_then(|table| overlooked::note(table, folder));
@@ -197,7 +199,7 @@ impl Checked {
 
 impl Contents {
     fn of(splits: &Splits) -> Self {
-        Self { train: describe(&splits.train), test: describe(&splits.test) }
+        Self { train: describe(&splits.train), test: describe(&splits.evaluated.dataset) }
     }
 
     /// One line a split.

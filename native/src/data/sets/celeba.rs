@@ -1,7 +1,8 @@
 //! CelebA (Liu et al. 2015): faces with 40 attributes of 1 and −1. Its two lists, `list_attr_celeba.txt` and
-//! `list_eval_partition.txt`, lie beside `img_align_celeba`, or in the folders of the official drive.
+//! `list_eval_partition.txt`, lie beside `img_align_celeba`, or in the folders of the official drive. Kaggle and WILDS distribute them as
+//! `.csv`, with the names of the columns in the first line and without the number of pictures.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use simile_core::data::catalogue::groups;
 use simile_core::data::formats::lines::Text;
@@ -9,26 +10,29 @@ use simile_core::data::{Catalogue, Condition, DatasetError, Split};
 use simile_core::numeric::matrix::Matrix;
 
 use super::faces::{FacesSection, Sampling, hold_out_a_fifth, with_at_most};
-use crate::data::error::Result;
+use crate::data::error::{DataError, Result};
 use crate::data::keys::Refused;
-use crate::data::keys::of_dataset::{OptionType, ReadOptions};
+use crate::data::keys::of_dataset::{DatasetOptions, OptionType, ReadOptions};
 use crate::data::pictures::annotations::{Annotations, root, text};
 use crate::data::source::{About, Medium, PictureFiles, Source};
 
 /// Number of non-blond women that the published sampling keeps among the training pictures.
 const NON_BLOND_WOMEN: usize = 2000;
+/// The folder of the pictures.
+const PICTURES: &str = "img_align_celeba";
 
 pub(super) struct Celeba;
 
 static ABOUT: About = About {
     name: "celeba",
-    files: "list_attr_celeba.txt, list_eval_partition.txt, img_align_celeba/*.jpg",
+    files: "list_attr_celeba.txt, list_eval_partition.txt (or both as Kaggle's and WILDS's .csv), img_align_celeba/*.jpg",
     classes: "one of the 40 attributes; the authors' training, validation and test splits",
     variables: "bias, group, attributes (40)",
     home: "https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html",
     licence: "non-commercial research, no redistribution",
-    get: "follow the authors' page to their drive; put both lists beside the unpacked img_align_celeba",
-    needed: &["list_attr_celeba.txt", "list_eval_partition.txt", "img_align_celeba"],
+    get: "follow the authors' page to their drive, and put both lists beside the unpacked img_align_celeba; or unpack Kaggle's \
+          jessicali9530/celeba-dataset",
+    pictures: Some(202_599),
     ..About::NOTHING
 };
 
@@ -45,6 +49,10 @@ impl Source for Celeba {
         const { &[OptionType::of::<FacesSection>()] }
     }
 
+    fn whole(&self) -> DatasetOptions {
+        DatasetOptions::default().with(FacesSection::whole())
+    }
+
     fn check_use(&self, options: &ReadOptions) -> Result<(), Refused> {
         let correlation = options.get::<FacesSection>().map(|section| section.correlation);
         if correlation.is_some_and(|correlation| correlation != FacesSection::default().correlation) {
@@ -58,13 +66,8 @@ impl Source for Celeba {
 impl PictureFiles for Celeba {
     fn annotate(&self, options: &ReadOptions, folder: &Path) -> Result<Annotations> {
         let section = options.get::<FacesSection>().cloned().unwrap_or_default();
-        let list = |name: &str, inner: &str| -> Result<PathBuf> {
-            let nested = format!("celeba/{inner}");
-            let list_folder = root(folder, &[inner, "celeba", "CelebA", &nested], name)?;
-            Ok(list_folder.join(name))
-        };
-        let attributes = text(&list("list_attr_celeba.txt", "Anno")?)?;
-        let partition = text(&list("list_eval_partition.txt", "Eval")?)?;
+        let attributes = list(folder, "list_attr_celeba", "Anno")?;
+        let partition = list(folder, "list_eval_partition", "Eval")?;
         let target = section.target.as_deref().unwrap_or("blond-hair");
         let bias = section.bias.as_deref().unwrap_or("male");
         let texts = (Text::new(&attributes.0, &attributes.1), Text::new(&partition.0, &partition.1));
@@ -76,10 +79,17 @@ impl PictureFiles for Celeba {
             }
             Sampling::All => catalogue,
         };
+        let inner = ["Img", "celeba", "CelebA", "celebA_v1.0", "celeba/Img", "CelebA/Img"];
         // Without the folder every picture is missing, and the error names the first one.
-        let root = root(folder, &["Img", "celeba", "CelebA", "celeba/Img"], "img_align_celeba")
-            .unwrap_or_else(|_| folder.into());
+        let outer = root(folder, &inner, PICTURES).unwrap_or_else(|_| folder.into());
+        // Kaggle's archive has the folder in a folder of the same name.
+        let root = root(&outer, &[PICTURES], PICTURES).unwrap_or(outer);
         Ok(Annotations { root, catalogue, notes: Vec::new() })
+    }
+
+    /// The published sampling omits pictures.
+    fn is_whole(&self, options: &ReadOptions) -> bool {
+        options.get::<FacesSection>().is_some_and(|section| section.sampling == Sampling::All)
     }
 
     #[cfg(test)]
@@ -88,6 +98,22 @@ impl PictureFiles for Celeba {
         let chosen = faces().and_then(|faces| published(faces, "blond-hair", 1));
         [faces(), chosen].map(|faces| faces.map(drop).map_err(Into::into)).into()
     }
+}
+
+/// The content of a list, with blanks for the commas of Kaggle's form, and the name that messages use for it. `inner` is its folder in the
+/// official drive.
+///
+/// # Errors
+/// If it is there in neither form.
+fn list(folder: &Path, name: &str, inner: &str) -> Result<(String, String)> {
+    let [small, large] = ["celeba", "CelebA"].map(|home| format!("{home}/{inner}"));
+    let places: [&str; 6] = [inner, "celeba", "CelebA", "celebA_v1.0", &small, &large];
+    let path_of = |file: String| root(folder, &places, &file).map(|place| place.join(&file));
+    let path = path_of(format!("{name}.txt")).or_else(|_| path_of(format!("{name}.csv")));
+    let missing =
+        |_| DataError::Missing { folder: folder.into(), missing: vec![format!("{name}.txt (or .csv)")] };
+    let (list, origin) = text(&path.map_err(missing)?)?;
+    Ok((list.replace(',', " "), origin))
 }
 
 /// Reads the catalogue with one attribute as the class (absent, present) and another as the bias; names may be written
@@ -105,9 +131,14 @@ fn catalogue(
     bias: &str,
 ) -> Result<Catalogue, DatasetError> {
     let mut lines = attributes.lines();
-    let (_, count) = lines.next().unwrap_or((1, ""));
-    let count: usize = attributes.number(1, "the number of pictures", count)?;
-    let (_, header) = lines.next().unwrap_or((2, ""));
+    let (_, first) = lines.next().unwrap_or((1, ""));
+    let (count, header) = match first.strip_prefix("image_id ") {
+        Some(header) => (None, header),
+        None => {
+            let count: usize = attributes.number(1, "the number of pictures", first)?;
+            (Some(count), lines.next().unwrap_or((2, "")).1)
+        }
+    };
     let names: Vec<&str> = header.split_whitespace().collect();
     let (target, bias) = (find(&names, "data.faces.target", target)?, find(&names, "data.faces.bias", bias)?);
     let (mut files, mut values) = (Vec::new(), Vec::new());
@@ -127,12 +158,8 @@ fn catalogue(
             return Err(attributes.error(line, format!("{columns} attributes, expected {}", names.len())));
         }
     }
-    if files.len() != count {
-        return Err(DatasetError::Count {
-            what: attributes.origin.into(),
-            expected: count,
-            found: files.len(),
-        });
+    if let Some(expected) = count.filter(|&count| count != files.len()) {
+        return Err(DatasetError::Count { what: attributes.origin.into(), expected, found: files.len() });
     }
     let table = Matrix::from_fn(files.len(), names.len(), |row, at| values[row * names.len() + at]);
     let column = |at: usize| table.iter_rows().map(|row| usize::from(row[at] > 0.0)).collect::<Vec<_>>();
@@ -156,11 +183,14 @@ fn find(names: &[&str], key: &str, name: &str) -> Result<usize, DatasetError> {
         .ok_or_else(|| DatasetError::parameter(key, name, &format!("expected one of: {}", names.join(", "))))
 }
 
-/// The split of each picture: 0 training, 1 validation, 2 test.
+/// The split of each picture: 0 training, 1 validation, 2 test. The first line may name the columns.
 fn splits(text: &Text<'_>, files: &[&str]) -> Result<Vec<Split>, DatasetError> {
     let mut splits = Vec::with_capacity(files.len());
     for row in text.words() {
         let (line, [file, split]) = row?;
+        if line == 1 && file == "image_id" {
+            continue;
+        }
         match files.get(splits.len()) {
             Some(expected) if *expected == file => {}
             expected => {
@@ -237,11 +267,23 @@ mod tests {
         assert!(error.contains("data.faces.bias") && error.contains("sampling"), "{error}");
     }
 
+    /// All faces of a folder, whose first picture is there.
+    fn all_faces(folder: &Path) -> Catalogue {
+        let options = ReadOptions::with(FacesSection::whole());
+        let Annotations { root, catalogue, .. } = Celeba.annotations(&options, folder).unwrap();
+        assert!(root.join(&catalogue.files[0]).is_file(), "{}", root.display());
+        catalogue
+    }
+
+    /// On a file system that tells capitals apart, the folder that the drive's download unpacks was refused.
     #[test]
-    fn people_are_read_from_the_lists() {
+    fn people_are_read_from_the_lists_of_the_official_drive() {
         let place = tempfile::tempdir().unwrap();
-        let folder = place.path().join("celeba");
-        fs::create_dir(&folder).unwrap();
+        let folder = place.path().join("CelebA");
+        for inner in ["Anno", "Eval", "Img/img_align_celeba"] {
+            fs::create_dir_all(folder.join(inner)).unwrap();
+        }
+        fs::write(folder.join("Img/img_align_celeba/000001.jpg"), "").unwrap();
         // The header ends in a blank, and a blank stands before each number that is not negative.
         let names = "5_o_Clock_Shadow Bald Blond_Hair Heavy_Makeup Male Young \n";
         let (mut attributes, mut partition) = (format!("8\n{names}"), String::new());
@@ -250,13 +292,41 @@ mod tests {
             attributes += &format!("{at:06}.jpg{}\n", bits.collect::<String>());
             partition += &format!("{at:06}.jpg {}\n", at % 3);
         }
-        fs::write(folder.join("list_attr_celeba.txt"), attributes).unwrap();
-        fs::write(folder.join("list_eval_partition.txt"), partition).unwrap();
-        let all = FacesSection { sampling: Sampling::All, ..FacesSection::default() };
-        let options = ReadOptions::with(all);
-        let people = Celeba.annotations(&options, place.path()).unwrap().catalogue;
+        fs::write(folder.join("Anno/list_attr_celeba.txt"), attributes).unwrap();
+        fs::write(folder.join("Eval/list_eval_partition.txt"), partition).unwrap();
+        let people = all_faces(place.path());
         assert_eq!((people.len(), people.conditions["attributes"].to_matrix().columns()), (8, 6));
         assert_eq!(people.classes[1], "Blond_Hair");
+        assert_eq!(all_faces(&folder), people);
+    }
+
+    #[test]
+    fn the_lists_and_the_folders_of_kaggle_and_wilds_are_read() {
+        let official = read(ATTRIBUTES, PARTITION, "blond-hair").unwrap();
+        let attributes = "image_id,Blond_Hair,Heavy_Makeup,Male\n\
+            000001.jpg,-1,1,-1\n000002.jpg,1,-1,-1\n000003.jpg,-1,-1,1\n";
+        let partition = "image_id,partition\n000001.jpg,0\n000002.jpg,1\n000003.jpg,2\n";
+        for (home, pictures) in [
+            ("", "img_align_celeba/img_align_celeba"),
+            ("celeba", "img_align_celeba/img_align_celeba"),
+            ("celebA_v1.0", "img_align_celeba"),
+        ] {
+            let place = tempfile::tempdir().unwrap();
+            let folder = place.path().join(home);
+            fs::create_dir_all(folder.join(pictures)).unwrap();
+            fs::write(folder.join(pictures).join("000001.jpg"), "").unwrap();
+            let lacks = Celeba.annotations(&ReadOptions::default(), place.path()).unwrap_err().to_string();
+            assert!(lacks.contains("list_attr_celeba.txt (or .csv)"), "{lacks}");
+            fs::write(folder.join("list_attr_celeba.csv"), attributes).unwrap();
+            fs::write(folder.join("list_eval_partition.csv"), partition).unwrap();
+            assert_eq!(all_faces(place.path()), official, "{home}/{pictures}");
+            // The authors' lists beside Kaggle's pictures go before Kaggle's lists.
+            fs::write(folder.join("list_attr_celeba.csv"), "damaged").unwrap();
+            fs::write(folder.join("list_eval_partition.csv"), "damaged").unwrap();
+            fs::write(folder.join("list_attr_celeba.txt"), ATTRIBUTES).unwrap();
+            fs::write(folder.join("list_eval_partition.txt"), PARTITION).unwrap();
+            assert_eq!(all_faces(place.path()), official, "{home}/{pictures}");
+        }
     }
 
     const ATTRIBUTES: &str = "3\nBlond_Hair Heavy_Makeup Male \n\

@@ -3,8 +3,8 @@
 //!
 //! A picture has one class here, so one of the five pathologies of the authors' comparison is chosen as the class;
 //! every one of the five is a condition as well. Not mentioned counts as absent, as usual. The published validation
-//! set (234 pictures, read by radiologists) has no uncertain labels and serves as the test split; there is no public
-//! test set.
+//! set (234 pictures, read by radiologists) has no uncertain labels and serves as the test split. The test set, which was
+//! published in 2022 with CheXlocalize, is not read.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use simile_core::data::{Catalogue, Condition, DatasetError, Split};
 use simile_core::numeric::matrix::Matrix;
 
 use crate::data::error::Result;
-use crate::data::keys::of_dataset::{DatasetOption, OptionType, ReadOptions};
+use crate::data::keys::of_dataset::{DatasetOption, DatasetOptions, OptionType, ReadOptions};
 use crate::data::pictures::annotations::{Annotations, root, text};
 use crate::data::source::{About, Medium, PictureFiles, Source};
 
@@ -23,12 +23,13 @@ pub(super) struct Chexpert;
 
 static ABOUT: About = About {
     name: "chexpert",
-    files: "CheXpert-v1.0-small as it unpacks: train.csv, valid.csv and the pictures that they name",
+    files: "CheXpert-v1.0-small as it unpacks, or CheXpert-v1.0: train.csv, valid.csv and the pictures that they name",
     classes: "one of five pathologies; the authors' validation split to test",
     variables: "atelectasis, cardiomegaly, consolidation, edema, pleural-effusion, pathologies",
     home: "https://stanfordmlgroup.github.io/competitions/chexpert/",
     licence: "Stanford's research use agreement",
-    get: "register on the authors' page",
+    get: "register on the authors' page; of the full version, put `valid` and both lists of batch 1 into a folder, and the folders \
+          `patient*` of batches 2 to 4 into a folder `train` beside them",
     needed: &["train.csv", "valid.csv"],
     ..About::NOTHING
 };
@@ -44,6 +45,10 @@ impl Source for Chexpert {
 
     fn options(&self) -> &'static [OptionType] {
         const { &[OptionType::of::<ChexpertSection>()] }
+    }
+
+    fn whole(&self) -> DatasetOptions {
+        DatasetOptions::default().with(ChexpertSection::whole())
     }
 }
 
@@ -77,6 +82,13 @@ struct ChexpertSection {
 impl Default for ChexpertSection {
     fn default() -> Self {
         Self { target: "pleural-effusion".into(), uncertain: Uncertain::default() }
+    }
+}
+
+impl ChexpertSection {
+    /// The section with which no picture is left out.
+    fn whole() -> Self {
+        Self { uncertain: Uncertain::Absent, ..Self::default() }
     }
 }
 
@@ -239,6 +251,7 @@ impl Rows {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use std::fs;
 
     const HEADER: &str = "Path,Sex,Age,Frontal/Lateral,AP/PA,No Finding,Enlarged Cardiomediastinum,Cardiomegaly,\
         Lung Opacity,Lung Lesion,Edema,Consolidation,Pneumonia,Atelectasis,Pneumothorax,Pleural Effusion,Pleural Other,\
@@ -274,6 +287,23 @@ mod tests {
         let Condition::Categorical { values, .. } = &chests.conditions["atelectasis"] else { unreachable!() };
         assert_eq!(values, &[3, 2, 0]);
         assert_eq!(chests.conditions["pathologies"].to_matrix().row(1), [0.5, 0.5, 0.5, 0.5, 1.0]);
+    }
+
+    /// The lists of the full version begin their paths with another folder than those of the small one.
+    #[test]
+    fn the_full_version_is_read_in_the_layout_that_is_said() {
+        let place = tempfile::tempdir().unwrap();
+        for (split, patient) in [("train", 1), ("valid", 64541)] {
+            let picture = format!("{split}/patient{patient:05}/study1/view1_frontal.jpg");
+            let picture_file = place.path().join(&picture);
+            fs::create_dir_all(picture_file.parent().unwrap()).unwrap();
+            fs::write(picture_file, "").unwrap();
+            let row = format!("CheXpert-v1.0/{picture},Female,68,Frontal,AP,{}", ",".repeat(13));
+            fs::write(place.path().join(format!("{split}.csv")), format!("{HEADER}\n{row}\n")).unwrap();
+        }
+        let read = Chexpert.annotations(&ReadOptions::default(), place.path()).unwrap();
+        assert_eq!(read.catalogue.len(), 2);
+        assert!(read.catalogue.files.iter().all(|file| read.root.join(file).is_file()), "{read:?}");
     }
 
     #[test]

@@ -10,7 +10,8 @@ const MD5: &str = "c32a1d4ab5d03f1284b67883e8d87530";
 pub(in crate::data) static CIFAR_10: CifarSet = CifarSet {
     about: About {
         name: "cifar-10",
-        files: "cifar-10-binary.tar.gz, or what unpacks from it: data_batch_1.bin .. 5, test_batch.bin, batches.meta.txt",
+        files: "cifar-10-binary.tar.gz, or what unpacks from it: data_batch_1.bin .. 5, test_batch.bin, batches.meta.txt (the binary \
+                version; pickles of the Python version are not read)",
         classes: "10; 50,000 images to train on, 10,000 to test",
         downloads: &[Download::packed(
             "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",

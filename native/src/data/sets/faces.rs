@@ -67,6 +67,13 @@ impl DatasetOption for FacesSection {
     }
 }
 
+impl FacesSection {
+    /// The section with which all faces are taken.
+    pub(super) fn whole() -> Self {
+        Self { sampling: Sampling::All, ..Self::default() }
+    }
+}
+
 /// The selection of the faces.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -7,14 +7,16 @@ use crate::data::source::{About, Constants};
 pub(super) static IMAGENET: ClassFolderSet = ClassFolderSet {
     about: About {
         name: "imagenet",
-        files: "train/CLASS/*.JPEG, and val/CLASS/*.JPEG, or val/*.JPEG with a list of their classes: val.txt (`FILE CLASS` in each line, \
-                Caffe's too) or Kaggle's LOC_val_solution.csv; a choice of classes with data.folders.classes",
+        files: "train/CLASS/*.JPEG, and val/CLASS/*.JPEG, or val/*.JPEG with a list of their classes: val.txt (`FILE CLASS` in each line; a \
+                number is the place of a folder in alphabetical order, from 0, as in Caffe's list, and not the ILSVRC2012_ID of the \
+                authors' devkit) or Kaggle's LOC_val_solution.csv; a choice of classes with data.folders.classes",
         classes: "1000, of the folders, or of the list of the validation pictures",
         variables: "features (with [data.features])",
         home: "https://image-net.org/download-images.php",
         licence: IMAGENET_TERMS,
         get: "register with ImageNet, download ILSVRC 2012, unpack each archive of training pictures into a folder of its name in train, \
-              and the validation pictures into val",
+              and the validation pictures into val; the authors' devkit has no list with names of files: take Caffe's val.txt \
+              (caffe_ilsvrc12.tar.gz) or Kaggle's",
         needed: &["train", "val"],
         pictures: Some(1_331_167),
         normalise: Some(Constants {

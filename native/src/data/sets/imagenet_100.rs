@@ -12,7 +12,8 @@ pub(super) static IMAGENET_100: ClassFolderSet = ClassFolderSet {
         variables: "features (with [data.features])",
         home: "https://image-net.org/download-images.php",
         licence: IMAGENET_TERMS,
-        get: "register with ImageNet, download ILSVRC 2012, and unpack it as `simile data list imagenet` says",
+        get: "register with ImageNet, download ILSVRC 2012, and unpack it as `simile data list imagenet` says; of Kaggle's imagenet100, \
+              whose classes were drawn at random, move the folders in train.X1 to train.X4 into train, and call val.X val",
         needed: &["train", "val"],
         ..About::NOTHING
     },

@@ -109,6 +109,8 @@ pub(in crate::data) fn owners(key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::keys::of_dataset::ReadOptions;
+    use crate::data::source::Medium;
 
     #[test]
     fn what_must_be_got_says_how() {
@@ -135,6 +137,16 @@ mod tests {
                 let first = super::option(option.key).map(|first| first.kind);
                 assert_eq!(first, Some(option.kind), "`data.{}` of {}", option.key, set.about().name);
             }
+        }
+    }
+
+    /// Otherwise `data check` does not compare their number with that of the authors.
+    #[test]
+    fn no_picture_is_left_out_of_a_check() {
+        for set in ALL.iter().filter(|set| set.about().pictures.is_some()) {
+            let Medium::Pictures(files) = set.medium() else { continue };
+            let options = ReadOptions { of_dataset: set.whole(), ..set.defaults() };
+            assert!(files.is_whole(&options), "{}", set.about().name);
         }
     }
 

@@ -4,6 +4,7 @@
 //! `[age]_[gender]_[race]_[date&time].jpg.chip.jpg`: gender 0 male, 1 female; race 0 white, 1 black, 2 Asian, 3 Indian,
 //! 4 others. A few published names lack a field.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use simile_core::data::catalogue::groups;
@@ -17,9 +18,10 @@ use super::split::SplitSection;
 use crate::data::error::{DataError, Result};
 use crate::data::files::walk::pictures;
 use crate::data::keys::Refused;
-use crate::data::keys::of_dataset::{OptionType, ReadOptions};
+use crate::data::keys::of_dataset::{DatasetOptions, OptionType, ReadOptions};
 use crate::data::pictures::annotations::{Annotations, inner_folder};
 use crate::data::source::{About, Medium, PictureFiles, Source};
+use crate::words::number_of;
 
 pub(super) struct Utkface;
 
@@ -45,6 +47,10 @@ impl Source for Utkface {
 
     fn options(&self) -> &'static [OptionType] {
         const { &[OptionType::of::<SplitSection>(), OptionType::of::<FacesSection>()] }
+    }
+
+    fn whole(&self) -> DatasetOptions {
+        DatasetOptions::default().with(FacesSection::whole())
     }
 
     fn check_use(&self, options: &ReadOptions) -> Result<(), Refused> {
@@ -85,7 +91,8 @@ impl PictureFiles for Utkface {
             Some(other) => return Err(unknown("data.faces.bias", other, "expected `race` or `age`")),
         };
         let root = inner_folder(folder, &["UTKFace", "utkface/UTKFace", "utkface"]);
-        let (catalogue, odd) = catalogue(&pictures(&root)?, bias).map_err(|error| match error {
+        let (paths, copies) = without_copies(pictures(&root)?);
+        let (catalogue, odd) = catalogue(&paths, bias).map_err(|error| match error {
             DatasetError::Empty { .. } => {
                 let reason = "no picture is named AGE_GENDER_RACE_DATE.jpg, as the authors name them".into();
                 DataError::Table { path: root.clone(), reason }
@@ -96,14 +103,15 @@ impl PictureFiles for Utkface {
             Sampling::Published => published(catalogue, section.correlation, section.seed)?,
             Sampling::All => options.get::<SplitSection>().cloned().unwrap_or_default().split(catalogue)?,
         };
-        let notes = match odd.as_slice() {
-            [] => Vec::new(),
-            [first, ..] => vec![format!(
-                "left out {} files whose names lack age, gender or race, such as {first}",
-                odd.len()
-            )],
+        let reasons = [
+            (odd, "without age, gender or race in the name"),
+            (copies, "with the name of a face that is taken from another folder"),
+        ];
+        let note = |(files, reason): (Vec<String>, &str)| {
+            let first = files.first()?;
+            Some(format!("left out {} {reason}, such as {first}", number_of(files.len(), "file", "files")))
         };
-        Ok(Annotations { root, catalogue, notes })
+        Ok(Annotations { root, catalogue, notes: reasons.into_iter().filter_map(note).collect() })
     }
 
     #[cfg(test)]
@@ -163,6 +171,13 @@ impl Face {
             FaceBias::Age => None,
         }
     }
+}
+
+/// The first path of each file name, and the others. Kaggle's archive has a face in up to four folders, and a name has the time at
+/// which its face was collected, so that no two faces share one; copies would be both trained and tested on.
+fn without_copies(paths: Vec<String>) -> (Vec<String>, Vec<String>) {
+    let mut names = HashSet::new();
+    paths.into_iter().partition(|path| names.insert(path.rsplit('/').next().map(String::from)))
 }
 
 /// The catalogue of `paths`, and the paths whose names cannot be parsed. Paths are sorted first, so that the result
@@ -250,8 +265,7 @@ mod tests {
             let name = format!("{age}_{gender}_{race}_20170116{at:09}.jpg.chip.jpg");
             fs::write(folder.join(name), "").unwrap();
         }
-        let all = FacesSection { sampling: Sampling::All, ..FacesSection::default() };
-        let all = read(all, place.path()).unwrap();
+        let all = read(FacesSection::whole(), place.path()).unwrap();
         assert!(all.notes.is_empty(), "{:?}", all.notes);
         assert_eq!(all.catalogue.len(), 40);
         let published = read(FacesSection::default(), place.path()).unwrap().catalogue;
@@ -262,6 +276,34 @@ mod tests {
         let wrong = FacesSection { bias: Some("height".into()), ..FacesSection::default() };
         let text = read(wrong, place.path()).unwrap_err().to_string();
         assert!(text.contains("`data.faces.bias` is height"), "{text}");
+    }
+
+    #[test]
+    fn a_face_in_several_folders_of_kaggles_archive_is_one_picture() {
+        let place = tempfile::tempdir().unwrap();
+        // `crop_part1` has a part of the faces, and the last folder has both again.
+        let folders = [
+            "UTKFace",
+            "crop_part1",
+            "utkface_aligned_cropped/UTKFace",
+            "utkface_aligned_cropped/crop_part1",
+        ];
+        for folder in folders {
+            let folder = place.path().join("archive").join(folder);
+            fs::create_dir_all(&folder).unwrap();
+            let count = if folder.ends_with("UTKFace") { 40 } else { 15 };
+            faces(count).iter().for_each(|name| fs::write(folder.join(name), "").unwrap());
+        }
+        let Annotations { catalogue, notes, .. } = read(FacesSection::whole(), place.path()).unwrap();
+        assert_eq!(catalogue.len(), 40);
+        assert!(
+            catalogue.files.iter().all(|file| file.starts_with("archive/UTKFace/")),
+            "{:?}",
+            catalogue.files
+        );
+        let note = "left out 70 files with the name of a face that is taken from another folder, such as \
+                    archive/crop_part1/";
+        assert!(notes.len() == 1 && notes[0].starts_with(note), "{notes:?}");
     }
 
     #[test]

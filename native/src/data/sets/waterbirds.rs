@@ -1,5 +1,5 @@
-//! Waterbirds (Sagawa et al. 2020) in the layout of its archive: land birds and water birds of CUB-200-2011 on backgrounds of
-//! land or water.
+//! Waterbirds (Sagawa et al. 2020) in the layout of its archive, which is also that of WILDS: land birds and water birds of
+//! CUB-200-2011 on backgrounds of land or water.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ pub(super) struct Waterbirds;
 
 static ABOUT: About = About {
     name: "waterbirds",
-    files: "waterbird_complete95_forest2water2 as it unpacks: metadata.csv and the pictures that it names",
+    files: "waterbird_complete95_forest2water2, or WILDS's waterbirds_v1.0, as it unpacks: metadata.csv and the pictures that it names",
     classes: "landbird, waterbird; the authors' training, validation and test splits",
     variables: "place, bias, group",
     home: "https://github.com/kohpangwei/group_DRO",
@@ -47,6 +47,7 @@ impl PictureFiles for Waterbirds {
             "waterbird_complete95_forest2water2",
             "waterbirds",
             "waterbirds/waterbird_complete95_forest2water2",
+            "waterbirds_v1.0",
         ];
         let root = root(folder, &inner, "metadata.csv")?;
         let (metadata, origin) = text(&root.join("metadata.csv"))?;
@@ -105,21 +106,23 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn the_table_is_read_where_the_archive_puts_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().join("waterbird_complete95_forest2water2");
-        fs::create_dir(&root).unwrap();
+    fn the_table_is_read_where_the_archives_put_it() {
         let table = "img_id,img_filename,y,split,place,place_filename\n\
                      1,001.Black_footed_Albatross/Albatross_0046_18.jpg,1,2,1,/o/ocean/00004600.jpg\n\
                      2,001.Black_footed_Albatross/Albatross_0009_34.jpg,1,1,0,/b/bamboo_forest/00003975.jpg\n\
                      3,010.Red_winged_Blackbird/Blackbird_0064_4936.jpg,0,0,0,/b/bamboo_forest/00000012.jpg\n";
-        fs::write(root.join("metadata.csv"), table).unwrap();
-        let water = Waterbirds.annotations(&ReadOptions::default(), folder.path()).unwrap().catalogue;
-        assert_eq!((water.len(), water.classes.len()), (3, 2));
-        assert_eq!(
-            [Split::Train, Split::Validation, Split::Test].map(|split| water.of(split).len()),
-            [1, 1, 1]
-        );
+        for unpacked in ["waterbird_complete95_forest2water2", "waterbirds_v1.0"] {
+            let folder = tempfile::tempdir().unwrap();
+            let root = folder.path().join(unpacked);
+            fs::create_dir(&root).unwrap();
+            fs::write(root.join("metadata.csv"), table).unwrap();
+            let water = Waterbirds.annotations(&ReadOptions::default(), folder.path()).unwrap().catalogue;
+            assert_eq!((water.len(), water.classes.len()), (3, 2));
+            assert_eq!(
+                [Split::Train, Split::Validation, Split::Test].map(|split| water.of(split).len()),
+                [1, 1, 1]
+            );
+        }
     }
 
     const METADATA: &str = "img_id,img_filename,y,split,place,place_filename\n\

@@ -121,7 +121,7 @@ pub(super) fn read_catalogue(
     let unlisted = loose.iter().find(is_in_val);
     if let Some(path) = unlisted.filter(|_| splits.iter().all(|&split| split == Split::Train)) {
         let reason = "which has no class: sort the pictures of `val` into folders of their classes, or put a list \
-                      `val.txt` beside it, with the name of a picture and its class in each line";
+                      `val.txt` beside it, with the name of a picture and that of the folder of its class in each line";
         return Err(DatasetError::parameter("picture", path, reason));
     }
     let (labels, classes) = numbered(names.iter().copied());

@@ -12,6 +12,7 @@ use super::section::TableSection;
 use crate::data::error::{DataError, Result};
 use crate::data::files::csv_file::{CsvFile, row_line};
 use crate::data::keys::values::Broken;
+use crate::words::is_or_are;
 
 /// Tells which cells have no value.
 #[derive(Default)]
@@ -119,7 +120,7 @@ pub(super) fn divided(
     if complete.is_empty() {
         return Err(format!("{missing}; no row has all of its values"));
     }
-    let are = if left_out.len() == 1 { "is" } else { "are" };
+    let are = is_or_are(left_out.len());
     let note = Some(format!("{} of {all} rows {are} left out; {missing}", left_out.len()));
     Ok(DividedRows { complete, left_out, note })
 }
