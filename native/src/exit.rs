@@ -8,8 +8,21 @@ use crate::interrupt;
 
 /// A request that is not valid: an unknown name, key or value. Exit code 2, as for errors of the argument parser.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct Usage(pub(crate) String);
+#[error("{text}")]
+pub(crate) struct Usage {
+    text: String,
+    /// The part of the request that is wrong, if a caller can say more of it, such as its line.
+    pub(crate) subject: Option<Subject>,
+}
+
+/// A part of a request.
+#[derive(Debug)]
+pub(crate) enum Subject {
+    /// A setting `KEY=VALUE` of the command line, with the reason why it is refused.
+    Setting { setting: String, reason: String },
+    /// A key of an objective.
+    ObjectiveKey(&'static str),
+}
 
 /// The user, or the system, stopped the command and its state is on disk; holds how to resume. Exit code 130, as a
 /// shell reports for Ctrl-C, or that of the signal that it was.
@@ -31,7 +44,12 @@ pub(crate) struct Reported(pub(crate) u8);
 
 /// A [`Usage`] error, ready for `?`.
 pub(crate) fn usage(message: impl std::fmt::Display) -> anyhow::Error {
-    anyhow::Error::new(Usage(message.to_string()))
+    anyhow::Error::new(Usage { text: message.to_string(), subject: None })
+}
+
+/// A [`Usage`] error of a part of the request.
+pub(crate) fn usage_about(subject: Subject, message: impl std::fmt::Display) -> anyhow::Error {
+    anyhow::Error::new(Usage { text: message.to_string(), subject: Some(subject) })
 }
 
 /// The error with its causes, each once: some messages already end with that of their cause.

@@ -36,6 +36,7 @@ mod sweep;
 mod units;
 mod utf8;
 mod vectors;
+mod words;
 
 use std::process::ExitCode;
 

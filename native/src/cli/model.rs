@@ -9,8 +9,8 @@ use simile_core::nn::resnet::Stem;
 
 use super::device::Device;
 use super::shard::Shard;
-use crate::config::explain::reword;
 use crate::config::probe::Probe;
+use crate::config::reader_error::ReaderError;
 use crate::data::keys::values::Broken;
 
 /// Probe a trained encoder
@@ -213,7 +213,7 @@ fn which_network() -> String {
 /// Parses a value by its name in recipes.
 fn by_name<T: DeserializeOwned>(name: &str) -> Result<T, String> {
     let value: Result<T, serde::de::value::Error> = T::deserialize(name.into_deserializer());
-    value.map_err(|error| reword(&error.to_string()))
+    value.map_err(|error| ReaderError::of(&error.to_string()).to_string())
 }
 
 /// Evaluate an objective on the numbers of a JSON file

@@ -41,7 +41,7 @@ pub(crate) fn mostly_single_row_classes(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::columns::words::counted;
+    use crate::words::counted;
 
     #[test]
     fn classes_of_one_row_each_are_said() {

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::words::some;
 use crate::data::is_unusable;
 use crate::extremes::extremes;
+use crate::words::some;
 
 /// Integers with at most this many different values are codes of categories.
 const MOST_CODES: usize = 10;

@@ -8,4 +8,3 @@ pub(crate) mod overlooked;
 pub(crate) mod split;
 pub(crate) mod subject;
 pub(crate) mod table;
-pub(crate) mod words;

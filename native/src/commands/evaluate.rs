@@ -22,10 +22,10 @@ use crate::data::EvaluationSplit;
 use crate::exit::usage;
 use crate::experiment::evaluate::probe::objective::{self, Frozen, Viewing};
 use crate::experiment::evaluate::probe::{
-    LabelledFeatures, ProbeResults, base_rates, in_words, measure, neighbours,
+    LabelledFeatures, ProbeResults, base_rates, check_names, in_words, measure, neighbours, same_names,
 };
 use crate::experiment::preflight::{WarningTerms, check_classes, class_warning, leak_warnings};
-use crate::experiment::prepare::images::PreparedImages;
+use crate::experiment::prepare::images::{ImageForm, PreparedImages};
 use crate::experiment::prepare::prior;
 use crate::experiment::prepare::splits::Splits;
 use crate::metrics::Metrics;
@@ -76,7 +76,14 @@ fn evaluate_vectors(arguments: &Evaluate) -> Result<Answer> {
         None => also.first().cloned().unwrap_or_default(),
     };
     also.retain(|name| *name != condition);
-    let probe = ProbeSection { condition, also, ..ProbeSection::default() };
+    let mut probe = ProbeSection { condition, also, ..ProbeSection::default() };
+    // All columns of the file are probed, so that nobody has asked for this one.
+    while let Some([named, left_out]) = same_names(&probe).map(|names| names.map(str::to_owned)) {
+        line(format_args!(
+            "note: `{left_out}` is not probed, because results on it and on `{named}` would have the same names; rename one column"
+        ));
+        probe.also.retain(|name| *name != left_out);
+    }
     let parts: Vec<String> = arguments.vectors.iter().map(|part| part.display().to_string()).collect();
     let described =
         DescribedProbe { section: &probe, probe: arguments.probe, things: "vectors", evaluation_split };
@@ -107,10 +114,11 @@ impl DescribedProbe<'_> {
         }
     }
 
-    /// Refuses training rows of one class, and warns of leaks that cannot be measured on these training and test rows, or that look
-    /// smaller than they are.
+    /// Refuses training rows of one class and attributes whose results would have the same names. Warns of leaks that cannot be measured
+    /// on these training and test rows, or that look smaller than they are.
     fn check(&self, sets: [&Dataset; 2]) -> Result<()> {
         check_classes(sets[0], self.things)?;
+        check_names(self.section)?;
         let warnings = leak_warnings(self.section, sets, self.warning_terms());
         warnings.iter().for_each(|warning| line(format_args!("warning: {warning}")));
         Ok(())
@@ -169,28 +177,25 @@ fn evaluate_model(model: &Path, arguments: &Evaluate) -> Result<Answer> {
         // The folder of the run has its own data, which would be judged under the name of the others.
         Some(_) => arguments.data.clone(),
     };
-    let EvaluationInputs { splits, probe, evaluation_split, augmentation } =
+    let EvaluationInputs { splits, probe, augmentation } =
         evaluation_inputs(arguments, model, &checkpoint.metadata, folder.as_deref(), &device.device)?;
-    let normalisation = checkpoint.metadata.normalisation();
-    let shape = (&checkpoint.metadata.encoder, checkpoint.metadata.resize);
+    let form = ImageForm::from(&checkpoint.metadata);
+    let (sets, evaluation_split) = ([&splits.train, &splits.evaluated.dataset], splits.evaluated.split);
     let described =
         DescribedProbe { section: &probe, probe: arguments.probe, things: "images", evaluation_split };
-    described.check([&splits.train, &splits.test])?;
-    let features = |images| {
-        PreparedImages::new(images, shape, &normalisation, &device.device).features(&checkpoint.encoder)
-    };
-    let (train, test) = (features(&splits.train.images)?, features(&splits.test.images)?);
+    described.check(sets)?;
+    let features = |images| PreparedImages::new(images, &form, &device.device).features(&checkpoint.encoder);
+    let (train, test) = (features(&sets[0].images)?, features(&sets[1].images)?);
     let mut answer = described.answer(
         model.display().to_string(),
-        LabelledFeatures { features: &train, dataset: &splits.train },
-        LabelledFeatures { features: &test, dataset: &splits.test },
+        LabelledFeatures { features: &train, dataset: sets[0] },
+        LabelledFeatures { features: &test, dataset: sets[1] },
     )?;
     let viewing =
-        Viewing { augmentation: &augmentation, normalisation: &normalisation, device: &device.device };
-    let (network, sets) = (Frozen::new(&checkpoint.encoder, None), [&splits.train, &splits.test]);
+        Viewing { augmentation: &augmentation, normalisation: &form.normalisation, device: &device.device };
+    let network = Frozen::new(&checkpoint.encoder, None);
     let losses = objective::measure(&probe.objectives, &network, &viewing, sets)?;
-    let is_measured =
-        |one: &&MeasuredObjective| losses.keys().any(|name| *name == format!("{}_test", one.metric()));
+    let is_measured = |one: &&MeasuredObjective| losses.contains_key(&one.metric("test"));
     let (measured, others): (Vec<_>, Vec<_>) = probe.objectives.iter().partition(is_measured);
     for one in others {
         line(format_args!("not measured: {}; the file holds no head", one.in_words()));
@@ -214,7 +219,6 @@ fn variables_for(condition: Option<&str>, train: &Dataset) -> Result<()> {
 struct EvaluationInputs {
     splits: Splits,
     probe: ProbeSection,
-    evaluation_split: EvaluationSplit,
     /// The augmentation for the views of objectives.
     augmentation: Augmentation,
 }
@@ -227,13 +231,13 @@ fn evaluation_inputs(
     folder: Option<&Path>,
     device: &Device,
 ) -> Result<EvaluationInputs> {
-    let (splits, mut probe, is_chosen, evaluation_split, augmentation) = match &arguments.on {
+    let (splits, mut probe, is_chosen, augmentation) = match &arguments.on {
         None => {
             let instead = "name a data set or a recipe with --on";
             let recipe = model_data::recipe(model, metadata, instead)?;
             refuse_folder_of_drawn(&recipe.data, arguments.data.as_deref())?;
             let splits = model_data::splits(model, &recipe, folder, device)?;
-            (splits, recipe.probe, true, recipe.data.evaluation_split(), recipe.augment)
+            (splits, recipe.probe, true, recipe.augment)
         }
         Some(name) => {
             let NamedData { data, probe, augmentation, .. } = section(name, false)?;
@@ -242,7 +246,7 @@ fn evaluation_inputs(
             let encoder = EncoderConfig { input_size, ..metadata.encoder.clone() };
             let splits = prior::add(Splits::load(&data, folder, &encoder)?, data.prior.as_ref(), device)?;
             let is_chosen = probe.is_some();
-            (splits, probe.unwrap_or_default(), is_chosen, data.evaluation_split(), augmentation)
+            (splits, probe.unwrap_or_default(), is_chosen, augmentation)
         }
     };
     variables_for(arguments.condition.as_deref(), &splits.train)?;
@@ -251,7 +255,7 @@ fn evaluation_inputs(
         (None, Some(first)) if !is_chosen => probe.condition.clone_from(first),
         _ => {}
     }
-    Ok(EvaluationInputs { splits, probe, evaluation_split, augmentation })
+    Ok(EvaluationInputs { splits, probe, augmentation })
 }
 
 fn text(answer: &Answer) -> String {

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use simile_core::algorithm::{AlgorithmConfig, DifficultySettings};
+use simile_core::algorithm::{AlgorithmConfig, InnerLoss};
 use simile_core::error::Error;
 use simile_core::loss;
-use simile_core::loss::spec::Specified as _;
 
 use super::fault::Fault;
 use super::key_path::VARIANTS;
@@ -29,10 +28,10 @@ impl Recipe {
     /// Checks that something reads each key of an objective, and of the loss that is a setting of a method.
     fn check_use(&self, variant: &RecipeVariant) -> Result<(), Fault> {
         if let Some(reason) = unread_parameter(&variant.objective).or_else(|| unread_key(variant)) {
-            return Err(self.variant_fault(variant, "objective", &reason));
+            return Err(self.variant_fault(variant, Fault::new("objective", "", reason)));
         }
         let unread = unread_setting(&variant.algorithm);
-        unread.map_or(Ok(()), |reason| Err(self.variant_fault(variant, "method", &reason)))
+        unread.map_or(Ok(()), |reason| Err(self.variant_fault(variant, Fault::new("method", "", reason))))
     }
 
     /// Checks the rules that concern several keys.
@@ -76,9 +75,8 @@ impl Recipe {
 
     /// Checks objective and method of a variant.
     fn check_variant(&self, variant: &RecipeVariant) -> Result<(), Fault> {
-        variant
-            .check(self.train.iterations as u64)
-            .map_err(|(section, reason)| self.variant_fault(variant, section, &reason))?;
+        let checked = variant.check(self.train.iterations as u64);
+        checked.map_err(|fault| self.variant_fault(variant, fault))?;
         let algorithm = &variant.algorithm;
         if self.train.batch < algorithm.least_batch() {
             let reason = format!(
@@ -96,15 +94,19 @@ impl Recipe {
         Ok(())
     }
 
-    /// A fault of a section of a variant; that of a method which all variants share is one of the recipe.
-    fn variant_fault(&self, variant: &RecipeVariant, section: &str, reason: &str) -> Fault {
+    /// The fault of a section of a variant at its place in the recipe; that of a method which all variants share is one of the recipe.
+    fn variant_fault(&self, variant: &RecipeVariant, fault: Fault) -> Fault {
         let Some(written) = self.written_variants.iter().find(|written| written.name == variant.name) else {
-            return Fault::new(section, "", reason);
+            return fault;
         };
-        let is_shared = section == "method" && written.algorithm.is_none();
+        let Fault { path, reason } = fault;
+        let is_of_method = path.first().is_some_and(|section| section == "method");
+        let is_shared = is_of_method && written.algorithm.is_none();
         let place = if is_shared { vec![] } else { vec![VARIANTS.to_owned(), variant.name.clone()] };
-        let path = place.into_iter().chain([section.to_owned()]).collect();
-        Fault { path, reason: format!("variant `{}`: {reason}", variant.name) }
+        Fault {
+            path: place.into_iter().chain(path).collect(),
+            reason: format!("variant `{}`: {reason}", variant.name),
+        }
     }
 
     /// Checks that views, and images in evaluation, have the size of the encoder's input.
@@ -246,18 +248,15 @@ fn unread_parameter(objective: &ObjectiveSection) -> Option<String> {
     ))
 }
 
-/// Why a parameter of the loss of the bias-amplifying network has no effect: another of its forms reads it. A value equal to the
-/// default is accepted, because the recipe of a run has every setting.
+/// Why a parameter of a loss that is a setting of a method has no effect: another of its forms reads it. A value equal to the default is
+/// accepted, because the recipe of a run has every setting.
 fn unread_setting(algorithm: &AlgorithmConfig) -> Option<String> {
-    let AlgorithmConfig::Difficulty(DifficultySettings { triplet, .. }) = algorithm else { return None };
-    let values = serde_json::to_value(triplet).ok()?;
-    let spec = triplet.spec();
-    let mut ignored = spec.without_effect(values["variant"].as_str());
-    let parameter = ignored.find(|parameter| values[parameter.name] != parameter.default.to_value())?;
+    let InnerLoss { key, spec, settings } = algorithm.inner_loss()?;
+    let mut ignored = spec.without_effect(settings["variant"].as_str());
+    let parameter = ignored.find(|parameter| settings[parameter.name] != parameter.default.to_value())?;
     let form = parameter.form.unwrap_or_default();
     Some(format!(
-        "`method.triplet.{}` has no effect: only the form `{form}` of {} reads it; leave it out, or set `method.triplet.variant = \
-         {form:?}`",
+        "`{key}.{}` has no effect: only the form `{form}` of {} reads it; leave it out, or set `{key}.variant = {form:?}`",
         parameter.name, spec.name
     ))
 }

@@ -11,6 +11,7 @@ use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
 
 use super::explain::line;
+use super::reader_error::ReaderError;
 use super::recipe::Recipe;
 
 /// A step into a document.
@@ -57,7 +58,11 @@ impl CulpritSearch {
     /// `None` if the recipe has no error, or lacks a key: then no key that is there is the reason.
     fn new(source: &str) -> Option<Self> {
         let recipe: Table = toml::from_str(source).ok()?;
-        let error = error_of(recipe.clone()).filter(|error| !error.starts_with("missing key"))?;
+        let read = Recipe::from_table(recipe.clone());
+        if matches!(read, Err(ReaderError::MissingKey(_))) {
+            return None;
+        }
+        let error = error_of(read)?;
         let document = DeTable::parse(source).ok()?;
         let mut entries = Vec::new();
         add_entries_of_table(source, document.get_ref(), &[], &mut entries);
@@ -89,14 +94,14 @@ impl CulpritSearch {
 
     /// The suspicion against the entry at a path; `None` if the error is the same without it.
     fn suspicion(&self, path: &[Step]) -> Option<Suspicion> {
-        let error_without = error_of(self.changed(|recipe| remove(recipe, path))?);
+        let error_without = error_of(Recipe::from_table(self.changed(|recipe| remove(recipe, path))?));
         if error_without.as_ref() == Some(&self.error) {
             return None;
         }
         // A name that has to be there cannot be taken out without an error, so another text is tried in its place.
         let is_cured_by_other_text = || {
             let recipe = self.changed(|recipe| replace_text(recipe, path));
-            recipe.is_some_and(|recipe| error_of(recipe).is_none())
+            recipe.is_some_and(|recipe| error_of(Recipe::from_table(recipe)).is_none())
         };
         Some(Suspicion {
             is_named: is_named(&self.error, path),
@@ -113,10 +118,10 @@ impl CulpritSearch {
     }
 }
 
-/// The error of a recipe, if it has any.
-fn error_of(recipe: Table) -> Option<String> {
-    match Recipe::from_table(recipe) {
-        Err(reason) => Some(reason),
+/// The error of a recipe as it was read, or of its check, if it has any.
+fn error_of(read: Result<Recipe, ReaderError>) -> Option<String> {
+    match read {
+        Err(error) => Some(error.to_string()),
         Ok(mut recipe) => {
             // A recipe without a name takes that of its file, which is not known here.
             if recipe.name.is_empty() {

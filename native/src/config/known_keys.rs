@@ -1,8 +1,9 @@
-//! Lists the keys of a section and their types: gives the reader of recipes an unknown key, or a value of another type, and reads
-//! its error.
+//! Lists the keys of a section and their types: gives the reader of recipes an unknown key, or a value of another type, whose error
+//! says them.
 
 use toml::{Table, Value};
 
+use super::reader_error::{ReaderError, Unknown, ValueType};
 use super::recipe::Recipe;
 
 /// A name that no key and no kind of a section has.
@@ -18,7 +19,7 @@ impl Recipe {
             return None;
         }
         place.insert(NONE.into(), Value::Boolean(true));
-        let mut known = known_instead_of("key", table)?;
+        let mut known = known_keys(table)?;
         // The reader of an augmentation takes its preset out before it reads the keys.
         known.extend(section.ends_with("augment").then(|| "preset".to_owned()));
         Some(known)
@@ -26,21 +27,18 @@ impl Recipe {
 
     /// The keys of a section whose keys depend on the name in it, for each of the names; none of another section.
     pub(crate) fn keys_by_name(&self, section: &str) -> Option<Vec<String>> {
-        let of_name =
-            |name: &String| known_instead_of("key", self.named(section, name, (NONE, true.into()))?);
+        let of_name = |name: &String| known_keys(self.named(section, name, (NONE, true.into()))?);
         Some(self.names(section)?.iter().filter_map(of_name).flatten().collect())
     }
 
     /// The type of a key's value, as in JSON, by the reader's answer to a table in its place; none if the answer names none.
     pub(crate) fn type_of_key(&self, key: &str) -> Option<&'static str> {
-        self.tables_with(key, &unknown()).find_map(|table| expected_in(&Recipe::from_table(table).err()?))
+        self.tables_with(key, &unknown()).find_map(|table| expected_by(&Recipe::from_table(table).err()?))
     }
 
     /// The names that a key takes; none of a key that takes any text, or something else.
     pub(crate) fn names_of_key(&self, key: &str) -> Vec<String> {
-        self.tables_with(key, &NONE.into())
-            .find_map(|table| known_instead_of("value", table))
-            .unwrap_or_default()
+        self.tables_with(key, &NONE.into()).find_map(known_names).unwrap_or_default()
     }
 
     /// The recipe with a value at a key: in its section as it is, and in that of each kind.
@@ -58,7 +56,7 @@ impl Recipe {
 
     /// The names of the kinds of a section whose keys depend on the name in it; none of another section.
     fn names(&self, section: &str) -> Option<Vec<String>> {
-        known_instead_of("value", self.named(section, NONE, (NONE, true.into()))?)
+        known_names(self.named(section, NONE, (NONE, true.into()))?)
     }
 
     /// The recipe with nothing in a section but a name and the value of a key.
@@ -75,26 +73,31 @@ fn unknown() -> Value {
     Value::Table(Table::from_iter([(NONE.to_owned(), Value::Boolean(true))]))
 }
 
-/// The type that the reader expected in place of [`unknown`], by its message.
-fn expected_in(reason: &str) -> Option<&'static str> {
-    // Its own key, or its value: a table, with the keys that it knows or with any.
-    if reason.contains(&format!("unknown key `{NONE}`")) || reason.starts_with("invalid type: boolean `true`")
-    {
-        return Some("table");
+/// The type that the reader expected in place of [`unknown`].
+fn expected_by(error: &ReaderError) -> Option<&'static str> {
+    match error {
+        // Its own key, or its value: a table, with the keys that it knows or with any.
+        ReaderError::UnknownKey(unknown) if unknown.word == NONE => Some("table"),
+        ReaderError::WrongType { found: Some(ValueType::Boolean), .. } => Some("table"),
+        // Names are written as text, and the reader takes such a table for one of them.
+        ReaderError::UnknownValue(unknown) if unknown.word == NONE => Some("string"),
+        ReaderError::WrongType { found: Some(ValueType::Section) | None, expected, .. } => {
+            expected.map(in_lists)
+        }
+        _ => None,
     }
-    // Names are written as text, and the reader takes such a table for one of them.
-    if reason.contains(&format!("unknown value `{NONE}`")) || reason.contains("is a name in quotes") {
-        return Some("string");
+}
+
+/// The name of a type in lists of keys.
+fn in_lists(of: ValueType) -> &'static str {
+    match of {
+        ValueType::Boolean => "boolean",
+        ValueType::Integer => "integer",
+        ValueType::Number => "number",
+        ValueType::String => "string",
+        ValueType::Array => "array",
+        ValueType::Section => "table",
     }
-    let (_, expected) = reason.split_once("invalid type: map, expected ")?;
-    Some(match expected {
-        "true or false" => "boolean",
-        _ if expected.starts_with("an integer") => "integer",
-        "a number" => "number",
-        "a string" | "path string" => "string",
-        _ if expected.starts_with("a sequence") || expected.starts_with("an array") => "array",
-        _ => return None,
-    })
 }
 
 fn owned((key, value): (&str, Value)) -> (String, Value) {
@@ -108,14 +111,25 @@ fn inner<'t>(table: &'t mut Table, section: &str) -> Option<&'t mut Table> {
     names.try_fold(table, |place, name| place.entry(name).or_insert_with(created).as_table_mut())
 }
 
-/// The keys, or the values, that the reader knows in place of [`NONE`].
-fn known_instead_of(kind: &str, table: Table) -> Option<Vec<String>> {
-    let reason = Recipe::from_table(table).err()?;
-    let (unknown, known) = reason.split_once("known: ")?;
-    let known = known.split(", ").map(str::to_owned).collect();
-    let is_refused = unknown.contains(&format!("unknown {kind} `{NONE}`"));
-    let is_preset = kind == "value" && unknown.contains(&format!("no preset is named `{NONE}`"));
-    (is_refused || is_preset).then_some(known)
+/// The keys that the reader knows in place of [`NONE`].
+fn known_keys(table: Table) -> Option<Vec<String>> {
+    match Recipe::from_table(table).err()? {
+        ReaderError::UnknownKey(unknown) => known_instead(unknown),
+        _ => None,
+    }
+}
+
+/// The names that the reader knows in place of [`NONE`].
+fn known_names(table: Table) -> Option<Vec<String>> {
+    match Recipe::from_table(table).err()? {
+        ReaderError::UnknownValue(unknown) | ReaderError::UnknownPreset(unknown) => known_instead(unknown),
+        _ => None,
+    }
+}
+
+/// The words that the reader knows, if there are any, and [`NONE`] is the one that it does not know.
+fn known_instead(Unknown { word, known }: Unknown) -> Option<Vec<String>> {
+    (word == NONE && !known.is_empty()).then_some(known)
 }
 
 #[cfg(test)]

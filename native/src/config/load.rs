@@ -7,10 +7,11 @@ use anyhow::{Context as _, Result};
 use serde::Deserialize as _;
 
 use super::culprit::line_of_culprit;
-use super::explain::{explain, line_of, reword};
+use super::explain::line_of;
 use super::fault::Fault;
 use super::origin::Origin;
 use super::own_names::{Accepted, no_such_name};
+use super::reader_error::{ReaderError, explain};
 use super::recipe::Recipe;
 use super::set;
 use super::shipped::Shipped;
@@ -85,7 +86,8 @@ impl Recipe {
     /// # Errors
     /// Names the key that is unknown, missing or out of its range.
     pub(crate) fn from_model(document: &serde_json::Value) -> Result<Self, String> {
-        let recipe = Self::deserialize(document).map_err(|error| reword(&error.to_string()))?;
+        let recipe =
+            Self::deserialize(document).map_err(|error| ReaderError::of(&error.to_string()).to_string())?;
         recipe.check().map_err(|fault| fault.reason)?;
         Ok(recipe)
     }

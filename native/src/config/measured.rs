@@ -3,9 +3,11 @@
 use serde::{Deserialize, Serialize};
 use simile_core::loss;
 
-use super::explain::{reword, suggestion};
+use super::explain::suggestion;
 use super::fault::Fault;
 use super::objective::ObjectiveSection;
+use super::reader_error::ReaderError;
+use crate::metrics::metric::name_for_objective;
 
 /// The objectives that compare two views in one network.
 fn measured() -> Vec<&'static str> {
@@ -40,9 +42,9 @@ fn default_batch() -> usize {
 }
 
 impl MeasuredObjective {
-    /// The prefix of its metrics: `nt_xent`.
-    pub(crate) fn metric(&self) -> String {
-        self.objective.name.replace('-', "_")
+    /// The name of its metric on the images of a split, one of [`OBJECTIVE_SPLITS`](crate::metrics::metric::OBJECTIVE_SPLITS).
+    pub(crate) fn metric(&self, split: &str) -> String {
+        name_for_objective(&self.objective.name, split)
     }
 
     /// In words, for a protocol.
@@ -64,7 +66,8 @@ impl MeasuredObjective {
         if self.batch < 2 {
             return Err("`probe.objectives.batch` must be at least 2".into());
         }
-        self.objective.config()?.build().map(drop).map_err(|error| reword(&error.to_string()))
+        let built = self.objective.config()?.build();
+        built.map(drop).map_err(|error| ReaderError::of(&error.to_string()).to_string())
     }
 }
 

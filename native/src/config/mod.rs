@@ -18,6 +18,7 @@ mod origin;
 pub(crate) mod own_names;
 pub(crate) mod penalty;
 pub(crate) mod probe;
+pub(crate) mod reader_error;
 mod recipe;
 pub(crate) mod schema;
 pub(crate) mod sections;
@@ -25,6 +26,8 @@ pub(crate) mod selection;
 pub(crate) mod set;
 pub(crate) mod shipped;
 mod smoke;
+#[cfg(test)]
+pub(crate) mod testing;
 pub(crate) mod usual;
 pub(crate) mod variant;
 pub(crate) mod views;
@@ -33,17 +36,5 @@ pub(crate) use key_path::{FORMER_VARIANTS, VARIANTS};
 pub(crate) use load::Changes;
 pub(crate) use recipe::Recipe;
 
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-pub(crate) mod testing {
-    use super::{Changes, Recipe};
-
-    /// A recipe of so many iterations.
-    pub(crate) fn with_iterations(iterations: usize) -> Recipe {
-        let mut recipe = Recipe::load("fair-digits", &Changes::default()).unwrap();
-        recipe.train.iterations = iterations;
-        recipe
-    }
-}
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 //! `probe.ridge`: the ridge penalty of the weights of a probe.
 
 use serde::{Deserialize, Serialize};
+use simile_core::eval::penalty::PENALTIES;
 
 /// One penalty, or several to choose from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -13,9 +14,8 @@ pub(crate) enum Penalty {
 }
 
 impl Default for Penalty {
-    /// A penalty that uses every direction, the usual one, and one that ignores directions of little variance.
     fn default() -> Self {
-        Self::Best(vec![1e-6, 1e-3, 1e-1])
+        Self::Best(PENALTIES.to_vec())
     }
 }
 

@@ -79,6 +79,12 @@ impl ProbeSection {
         self.condition == variable || self.also.iter().any(|name| name == variable)
     }
 
+    /// The variable by whose leak a variant is judged: its own, which its objective hides or keeps, if the recipe probes it, or else the
+    /// one that the metrics call the condition. Where the leak of its own cannot be measured, that of another does not stand for it.
+    pub(crate) fn judged<'a>(&'a self, own: Option<&'a str>) -> &'a str {
+        own.filter(|own| self.probes(own)).unwrap_or(&self.condition)
+    }
+
     /// Measures the leak of another variable; that of the one before is measured still, beside it.
     pub(crate) fn ask_for(&mut self, condition: &str) {
         let before = std::mem::replace(&mut self.condition, condition.to_owned());

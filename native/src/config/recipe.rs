@@ -8,10 +8,10 @@ use simile_core::optim::OptimizerConfig;
 use simile_core::optim::schedule::Schedule;
 
 use super::encoder::EncoderSection;
-use super::explain::reword;
 use super::objective::ObjectiveSection;
 use super::origin::Origin;
 use super::probe::ProbeSection;
+use super::reader_error::ReaderError;
 use super::sections::{ClassifiedSection, HeadSection, SmokeSection, TrainSection};
 use super::selection::SelectionSection;
 use super::variant::{RecipeVariant, VariantSection};
@@ -97,7 +97,7 @@ impl Recipe {
     ///
     /// # Errors
     /// Names the key that is unknown, missing or of another type.
-    pub(super) fn from_table(table: toml::Table) -> Result<Self, String> {
-        table.try_into().map_err(|error: toml::de::Error| reword(error.message()))
+    pub(super) fn from_table(table: toml::Table) -> Result<Self, ReaderError> {
+        table.try_into().map_err(|error: toml::de::Error| ReaderError::of(error.message()))
     }
 }

@@ -61,7 +61,24 @@ fn default_metric() -> String {
     TOP1.into()
 }
 
+/// The images by which the encoder is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SelectionImages {
+    /// So many training images.
+    HeldOut(usize),
+    /// The official validation split.
+    Official,
+}
+
 impl SelectionSection {
+    /// The images to choose by; [`check`](Self::check) refuses other states of the two keys.
+    pub(crate) fn images(&self) -> SelectionImages {
+        match self.official {
+            true => SelectionImages::Official,
+            false => SelectionImages::HeldOut(self.held_out),
+        }
+    }
+
     pub(super) fn check(&self) -> Result<(), Fault> {
         if self.official == (self.held_out > 0) {
             let reason = "set either `selection.held_out`, the number of training images to hold out for choosing the encoder, \
@@ -91,7 +108,10 @@ impl SelectionSection {
             Readout::Knn => "of the nearest neighbours",
             Readout::Classifier => "of its own class scores",
         };
-        let part = if self.official { "images of the validation split" } else { "held-out training images" };
+        let part = match self.images() {
+            SelectionImages::HeldOut(_) => "held-out training images",
+            SelectionImages::Official => "images of the validation split",
+        };
         format!("{} {readout} on {images} {part}", self.metric)
     }
 }

@@ -1,12 +1,12 @@
 //! `--set key=value`: changes to a recipe from the command line.
 
-use anyhow::Result;
+use anyhow::{Error, Result};
 use toml::{Table, Value};
 
-use super::explain::{EXPECTED_SECTION, unknown_key};
 use super::key_path::{FORMER_VARIANTS, VARIANTS, dotted, path_of};
+use super::reader_error::{ReaderError, ValueType};
 use super::recipe::Recipe;
-use crate::exit::usage;
+use crate::exit::{Subject, usage_about};
 
 /// The recipe with keys changed, one after the other. The combination is checked at the end, so that keys may come in
 /// any order; keys that give no valid recipe one by one, such as those of a missing section, are changed together.
@@ -39,7 +39,13 @@ pub(super) fn apply_all(recipe: Recipe, settings: &[String]) -> Result<Recipe> {
     };
     let wrong = steps.iter().rev().take_while(|(_, recipe)| fault(recipe).as_ref() == Some(&reason)).last();
     let setting = wrong.map_or("", |(setting, _)| setting.as_str());
-    Err(usage(format_args!("--set {setting}: {reason}")))
+    Err(refused(setting, &reason))
+}
+
+/// The usage error of a setting.
+fn refused(setting: &str, reason: &str) -> Error {
+    let subject = Subject::Setting { setting: setting.to_owned(), reason: reason.to_owned() };
+    usage_about(subject, format_args!("--set {setting}: {reason}"))
 }
 
 /// The recipe with some keys changed. A key is dotted; a variant is named by its name: `variant.fair-cclk.objective.lambda`. A
@@ -50,7 +56,7 @@ pub(super) fn apply_all(recipe: Recipe, settings: &[String]) -> Result<Recipe> {
 fn apply(recipe: &Recipe, settings: &[String]) -> Result<Recipe> {
     let [setting, others @ ..] = settings else { return Ok(recipe.clone()) };
     let mut table = Table::try_from(recipe)?;
-    let fail = |reason: String| usage(format_args!("--set {setting}: {reason}"));
+    let fail = |reason: String| refused(setting, &reason);
     let (path, text) = parts(setting).map_err(fail)?;
     if path == ["augment", "preset"] {
         // A preset is the base of the augmentation, and so replaces the whole section of the recipe.
@@ -63,25 +69,28 @@ fn apply(recipe: &Recipe, settings: &[String]) -> Result<Recipe> {
     let section_by_name = NamedSection::of(&table, &path, old.as_ref());
     let read = |value: Value| {
         let mut table = table.clone();
-        place(&mut table, &path, value)?;
-        others.iter().try_for_each(|other| put_as_read(&mut table, other))?;
+        place(&mut table, &path, value).map_err(ReaderError::Other)?;
+        let placed = others.iter().try_for_each(|other| put_as_read(&mut table, other));
+        placed.map_err(ReaderError::Other)?;
         section_by_name.read(table)
     };
-    let placed = |reason: String| match (unknown_key(&reason), path.as_slice()) {
-        (Some(key), [only]) if key == *only => within(&table, only).unwrap_or(reason),
+    let explained = |error: ReaderError| match (error.unknown_key(), path.as_slice()) {
+        (Some(key), [only]) if key == *only => within(&table, only).unwrap_or_else(|| error.to_string()),
         (Some(key), _) if section_by_name.has(&table, key) => format!(
-            "{reason}; it is a key of the former `{}`: set the whole section, as in --set '{}={{ name = \"{}\" }}'",
+            "{error}; it is a key of the former `{}`: set the whole section, as in --set '{}={{ name = \"{}\" }}'",
             old.as_ref().and_then(Value::as_str).unwrap_or_default(),
             section_by_name.section.join("."),
             text.trim().trim_matches('"')
         ),
-        _ if reason.contains(EXPECTED_SECTION) => match in_section(recipe, &path, name) {
-            Some(remedy) => format!("{reason}; {remedy}"),
-            None => reason,
-        },
-        _ => reason,
+        _ if matches!(error, ReaderError::WrongType { expected: Some(ValueType::Section), .. }) => {
+            match in_section(recipe, &path, name) {
+                Some(remedy) => format!("{error}; {remedy}"),
+                None => error.to_string(),
+            }
+        }
+        _ => error.to_string(),
     };
-    read(first).or_else(|reason| second.map_or(Err(reason), read)).map_err(|reason| fail(placed(reason)))
+    read(first).or_else(|error| second.map_or(Err(error), read)).map_err(|error| fail(explained(error)))
 }
 
 /// A section whose `name`, which a setting replaces, determines its keys: `[optimizer]`, `[method]`, ...
@@ -101,10 +110,9 @@ impl<'a> NamedSection<'a> {
         };
         let alone = Table::from_iter([("name".to_owned(), former)]);
         let mut table = recipe.clone();
-        let former_recipe =
-            place(&mut table, section, Value::Table(alone)).and_then(|_| Recipe::from_table(table));
-        let mut written = former_recipe
-            .ok()
+        let placed = place(&mut table, section, Value::Table(alone)).ok();
+        let mut written = placed
+            .and_then(|_| Recipe::from_table(table).ok())
             .and_then(|former_recipe| Table::try_from(&former_recipe).ok())
             .unwrap_or_default();
         let defaults = self::section(&mut written, section).cloned();
@@ -113,18 +121,18 @@ impl<'a> NamedSection<'a> {
 
     /// The recipe of a table. Keys that the new name does not know are left out if they have the defaults of the former name: they
     /// are in the table because a recipe is written with all of its keys.
-    fn read(&self, mut table: Table) -> Result<Recipe, String> {
+    fn read(&self, mut table: Table) -> Result<Recipe, ReaderError> {
         loop {
-            let reason = match Recipe::from_table(table.clone()) {
+            let error = match Recipe::from_table(table.clone()) {
                 Ok(recipe) => return Ok(recipe),
-                Err(reason) => reason,
+                Err(error) => error,
             };
-            let default = unknown_key(&reason).and_then(|key| self.defaults.get_key_value(key));
+            let default = error.unknown_key().and_then(|key| self.defaults.get_key_value(key));
             match (default, section(&mut table, self.section)) {
                 (Some((key, default)), Ok(section)) if section.get(key) == Some(default) => {
                     section.remove(key);
                 }
-                _ => return Err(reason),
+                _ => return Err(error),
             }
         }
     }

@@ -61,14 +61,14 @@ impl Recipe {
 mod tests {
     use super::*;
     use crate::config::Changes;
+    use crate::config::testing::drawn_text;
 
     #[test]
     fn of_the_parameters_that_are_only_checked_those_that_follow_the_batch_are_left_out() {
         let kept = |method: &str, objective: &str, parameter: &str| {
-            let text = format!(
-                "[data]\ndataset = \"digits\"\ntrain = 300\ntest = 64\n\n[train]\nbatch = 160\niterations = 4\n\n\
-                 [method]\n{method}\n\n[objective]\n{objective}\n"
-            );
+            let text = drawn_text(&format!(
+                "[data]\ntrain = 300\n\n[train]\nbatch = 160\n\n[method]\n{method}\n\n[objective]\n{objective}\n"
+            ));
             let recipe = |smoke| {
                 let changes = Changes { smoke, ..Changes::default() };
                 Recipe::from_text(&text, "mine.toml", "mine", &changes).unwrap()

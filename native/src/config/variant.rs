@@ -5,8 +5,10 @@ use simile_core::algorithm::AlgorithmConfig;
 use simile_core::error::Error;
 use simile_core::numeric::matrix::Matrix;
 
-use super::explain::{reword, suggestion};
+use super::explain::suggestion;
+use super::fault::Fault;
 use super::objective::ObjectiveSection;
+use super::reader_error::ReaderError;
 
 /// `[[variant]]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -53,19 +55,23 @@ impl RecipeVariant {
     /// Checks that the method can train the objective over a run of `steps`.
     ///
     /// # Errors
-    /// A setting is unknown, out of range, or incompatible with another: the section that holds it, `objective` or `method`, and the
-    /// reason.
-    pub(super) fn check(&self, steps: u64) -> Result<(), (&'static str, String)> {
-        let objective = self.objective.config().map_err(|reason| ("objective", reason))?;
-        self.algorithm.check(&objective, steps).map_err(|error| match error {
-            Error::Unknown { kind, name, known } => {
-                let hint = suggestion(&name, known.iter().map(String::as_str));
-                ("objective", format!("unknown {kind} `{name}`{hint}"))
-            }
-            Error::Parameter { ref name, .. } if name.starts_with("method.") => {
-                ("method", reword(&error.to_string()))
-            }
-            error => ("objective", reword(&error.to_string())),
+    /// A setting is unknown, out of range, or incompatible with another. The path of the fault is that of the section that holds it,
+    /// `objective` or `method`.
+    pub(super) fn check(&self, steps: u64) -> Result<(), Fault> {
+        let objective = self.objective.config().map_err(|reason| Fault::new("objective", "", reason))?;
+        self.algorithm.check(&objective, steps).map_err(|error| {
+            let section = match &error {
+                Error::Parameter { name, .. } if name.starts_with("method.") => "method",
+                _ => "objective",
+            };
+            let reason = match &error {
+                Error::Unknown { kind, name, known } => {
+                    let hint = suggestion(name, known.iter().map(String::as_str));
+                    format!("unknown {kind} `{name}`{hint}")
+                }
+                _ => ReaderError::of(&error.to_string()).to_string(),
+            };
+            Fault::new(section, "", reason)
         })
     }
 }

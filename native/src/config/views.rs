@@ -6,10 +6,11 @@ use simile_core::augment::{Augmentation, Normalisation, PRESETS};
 use toml::{Table, Value};
 
 use super::explain::suggestion;
-use crate::columns::words::number_of;
+use super::reader_error::{ReaderError, Unknown};
 use crate::data::keys::values::Normalise;
 use crate::data::sets;
 use crate::data::source::Constants;
+use crate::words::number_of;
 
 /// Reads the section; `preset = "NAME"` stands for the keys of that preset, which other keys then replace.
 ///
@@ -21,14 +22,12 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
         None => Table::new(),
         Some(Value::String(name)) => {
             let preset = Augmentation::preset(&name).map_err(|_| {
-                let hint = suggestion(&name, PRESETS.map(|(name, _)| name));
-                D::Error::custom(format!("no preset is named `{name}`{hint}"))
+                let unknown = Unknown::new(&name, PRESETS.map(|(name, _)| name));
+                D::Error::custom(ReaderError::UnknownPreset(unknown))
             })?;
             Table::try_from(preset).map_err(D::Error::custom)?
         }
-        Some(other) => {
-            return Err(D::Error::custom(format!("`preset` is a name in quotes, not {other}")));
-        }
+        Some(other) => return Err(D::Error::custom(ReaderError::expected_name("preset", other))),
     };
     table.extend(own);
     table.try_into().map_err(|error: toml::de::Error| D::Error::custom(error.message()))

@@ -5,7 +5,6 @@ use std::path::Path;
 use simile_core::data::catalogue::train_count;
 
 use super::folder::{Contents, Layout};
-use crate::columns::words::number_of;
 use crate::config::Recipe;
 use crate::config::usual::{BATCH, LEARNING_RATE};
 use crate::console::quietly;
@@ -13,6 +12,7 @@ use crate::devices::DeviceSet;
 use crate::experiment::estimate::training_seconds;
 use crate::experiment::prepare::splits::Splits;
 use crate::units;
+use crate::words::number_of;
 
 /// The share of the pictures that is held out, where nothing says which, and the most.
 const HELD_OUT: f64 = 0.2;
@@ -82,11 +82,10 @@ impl Budget {
         let is_one = usable - train_count(usable, HELD_OUT) < FEWEST_HELD_OUT;
         let share = if is_one { 2.0 * HELD_OUT } else { HELD_OUT };
         let too_few = (!has_split && usable < FEWEST).then(|| {
-            let are = if usable == 1 { "is" } else { "are" };
             format!(
-                "{} {are} too few: a run needs {FEWEST_HELD_OUT} to test on, and one of each of two classes to train \
+                "{} too few: a run needs {FEWEST_HELD_OUT} to test on, and one of each of two classes to train \
                  on; add some",
-                number_of(usable, "picture", "pictures")
+                number_of(usable, "picture is", "pictures are")
             )
         });
         let batch = [BATCH, 128, 64, 32].into_iter().find(|batch| 4 * batch <= train).unwrap_or(16);
@@ -137,4 +136,57 @@ fn held_out(usable: usize) -> usize {
 /// A number of steps in whole hundreds, at least one.
 fn hundreds(steps: f64) -> usize {
     ((steps / 100.0).round() as usize).max(1) * 100
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::fs;
+
+    use simile_core::data::Split;
+
+    use super::*;
+    use crate::draft::testing::{drafted, pictures, scans};
+    use crate::draft::{Draft, OwnPictureOptions};
+
+    #[test]
+    fn a_fifth_of_the_rows_that_can_be_used_is_held_out() {
+        let files: Vec<String> = (0..20).map(|at| format!("{at}.png")).collect();
+        let folder = pictures(&files.iter().map(String::as_str).collect::<Vec<_>>());
+        let site = |at: usize| if at < 10 { ["a", "b"][at / 2 % 2] } else { "" };
+        let row = |at| format!("{at}.png,{},{}\n", at % 2, site(at));
+        let table = (0..20).map(row).fold("file,label,site\n".to_owned(), |table, row| table + &row);
+        fs::write(folder.path().join("images.csv"), table).unwrap();
+        assert_eq!(drafted(folder.path(), &["site"], &[]).1.data.test, Some(2));
+        assert_eq!(drafted(folder.path(), &[], &[]).1.data.test, Some(4));
+        let hide = ["site".to_owned()];
+        let draft = Draft::new(
+            folder.path(),
+            OwnPictureOptions { hide: &hide, ..OwnPictureOptions::default() },
+            false,
+        )
+        .unwrap();
+        let left_out = "10 of 20 rows are left out: a cell that is needed is empty";
+        assert!(draft.notes().iter().any(|note| note == left_out), "{:?}", draft.notes());
+    }
+
+    #[test]
+    fn two_pictures_are_held_out_of_a_few_and_too_few_are_said() {
+        let folder = scans("site", ["a", "b", "b", "a"]);
+        let place = folder.path();
+        assert_eq!(drafted(place, &["site"], &[]).1.data.test, Some(2));
+        let said =
+            |place: &Path| Draft::new(place, OwnPictureOptions::default(), false).unwrap().notes().join("\n");
+        assert!(!said(place).contains("too few"), "{}", said(place));
+        fs::write(place.join("images.csv"), "file,label\n0.png,ill\n1.png,well\n2.png,ill\n").unwrap();
+        assert!(said(place).contains("3 pictures are too few: a run needs 2 to test on"), "{}", said(place));
+        let tested = |count: usize| {
+            let files: Vec<String> =
+                (0..count).map(|at| format!("{}/{at}.png", ["a", "b"][at % 2])).collect();
+            let folder = pictures(&files.iter().map(String::as_str).collect::<Vec<_>>());
+            let (_, recipe) = drafted(folder.path(), &[], &[]);
+            recipe.data.catalogue(folder.path()).unwrap().of(Split::Test).len()
+        };
+        assert_eq!([4, 5, 6, 9, 20].map(tested), [2, 2, 2, 2, 4]);
+    }
 }

@@ -14,13 +14,13 @@ use crate::columns::names::{FILES, named};
 use crate::columns::split::SplitColumn;
 use crate::columns::subject::SubjectColumn;
 use crate::columns::table::UserTable;
-use crate::columns::words::counted;
 use crate::config::explain::suggestion;
 use crate::console::line;
 use crate::data::{DataSection, DatasetName, is_picture};
 use crate::exit::usage;
 use crate::run_folder::folder::entries;
 use crate::shell::quoted;
+use crate::words::counted;
 
 /// Pictures whose size is looked at.
 const LOOKED_AT: usize = 64;
@@ -336,4 +336,193 @@ fn has_splits(catalogue: &Catalogue) -> bool {
 /// Some indices below `count`, evenly spread.
 fn spread(count: usize) -> impl Iterator<Item = usize> {
     (0..count).step_by((count / LOOKED_AT).max(1))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::config::Changes;
+    use crate::data::keys::values::JudgedBy;
+    use crate::draft::Draft;
+    use crate::draft::testing::{drafted, pictures, scans};
+
+    #[test]
+    fn a_column_of_splits_is_taken_or_refused() {
+        let rows = ["train,a", "train,b", "validation,b", "validation,a"];
+        let folder = scans("split,site", rows);
+        let (text, recipe) = drafted(folder.path(), &["site"], &[]);
+        assert_eq!(recipe.data.judged_by, JudgedBy::Validation);
+        assert!(text.contains("split = \"split\"") && !text.contains("test ="), "{text}");
+        let folder = scans("split,site", ["train,a", "test,b", ",b", "train,a"]);
+        let (text, recipe) = drafted(folder.path(), &["site"], &[]);
+        assert_eq!(recipe.data.judged_by, JudgedBy::Test);
+        assert!(text.contains("split = \"split\"") && text.contains("missing = \"skip\""), "{text}");
+        let folder = scans("split,site", ["Train,a", "Test,b", "Train,b", "Test,a"]);
+        let error = Draft::new(folder.path(), OwnPictureOptions::default(), false).unwrap_err().to_string();
+        assert!(error.contains("images.csv: line 2: column `split` is `Train`"), "{error}");
+    }
+
+    #[test]
+    fn the_role_of_a_column_that_is_no_attribute_is_said() {
+        let folder = scans("split,site", ["train,a", "train,b", "test,b", "test,a"]);
+        for (column, role) in
+            [("label", "the class"), ("file", "the file of a picture"), ("split", "the split")]
+        {
+            let hide = [column.to_owned()];
+            let options = OwnPictureOptions { hide: &hide, ..OwnPictureOptions::default() };
+            let error = Draft::new(folder.path(), options, false).unwrap_err().to_string();
+            assert!(
+                error.contains(&format!("column `{column}` says {role}, so it can be neither")),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_column_of_one_value_names_it() {
+        for (rows, is) in [
+            (["a,0.5", "a,0.5", "a,0.5", "a,0.5"], ["`a` in all rows,", "`0.5` in all rows,"]),
+            (
+                ["a,", "a,0.5", ",0.5", "a,0.5"],
+                ["`a` in all rows that have a value", "`0.5` in all rows that have a value"],
+            ),
+        ] {
+            let folder = scans("site,dose", rows);
+            for (column, is) in ["site", "dose"].into_iter().zip(is) {
+                let hide = [column.to_owned()];
+                let options = OwnPictureOptions { hide: &hide, ..OwnPictureOptions::default() };
+                let error = Draft::new(folder.path(), options, false).unwrap_err().to_string();
+                assert!(error.contains(&format!("column `{column}` is {is}")), "{error}");
+                assert!(error.ends_with("so there is nothing to hide or to keep"), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_file_of_a_picture_is_no_class() {
+        let folder = scans("split,site", ["train,a", "train,b", "test,b", "test,a"]);
+        let options = OwnPictureOptions { label: Some("file"), ..OwnPictureOptions::default() };
+        let error = Draft::new(folder.path(), options, false).unwrap_err().to_string();
+        assert!(error.contains("`file` is the file of a picture, which can be no class"), "{error}");
+    }
+
+    #[test]
+    fn columns_without_a_name_are_no_attributes() {
+        let folder = scans(",,site", ["0,a,x", "1,b,y", "2,a,x", "3,b,y"]);
+        let (text, _) = drafted(folder.path(), &["site"], &[]);
+        assert!(text.contains("\"site\" = [\"site\"]") && !text.contains("\"\" = "), "{text}");
+        let all = Draft::with_all(folder.path(), OwnPictureOptions::default()).unwrap();
+        let data = all.load(&Changes::default()).unwrap().data;
+        assert_eq!(data.catalogue(folder.path()).unwrap().conditions.len(), 1);
+    }
+
+    #[test]
+    fn a_hidden_table_is_passed_over() {
+        let folder = scans("site", ["a", "b", "b", "a"]);
+        fs::write(folder.path().join("._images.csv"), [0, 5, 22, 7]).unwrap();
+        let (text, _) = drafted(folder.path(), &["site"], &[]);
+        assert!(text.contains("csv = \"images.csv\""), "{text}");
+    }
+
+    #[test]
+    fn a_table_with_tabs_is_taken_where_there_is_none_with_commas() {
+        let folder = scans("site", ["a", "b", "b", "a"]);
+        let [csv, tsv] = ["images.csv", "images.TSV"].map(|name| folder.path().join(name));
+        fs::write(&tsv, fs::read_to_string(&csv).unwrap().replace(',', "\t")).unwrap();
+        assert!(drafted(folder.path(), &["site"], &[]).0.contains("csv = \"images.csv\""));
+        fs::remove_file(csv).unwrap();
+        let (text, recipe) = drafted(folder.path(), &["site"], &[]);
+        assert!(text.contains("csv = \"images.TSV\""), "{text}");
+        assert_eq!(recipe.data.catalogue(folder.path()).unwrap().len(), 4);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_picture_that_is_nearly_where_its_cell_says_is_named() {
+        let folder = pictures(&["0.png", "sub/1.JPG"]);
+        for (cell, found) in
+            [("0", "0.png"), ("0.PNG", "0.png"), ("./sub\\1.jpg", "sub/1.JPG"), ("Sub/1", "sub/1.JPG")]
+        {
+            fs::write(folder.path().join("images.csv"), format!("file,label\n{cell},a\n")).unwrap();
+            let error =
+                Draft::new(folder.path(), OwnPictureOptions::default(), false).unwrap_err().to_string();
+            let hint = format!("; {found} is there: name the pictures as their files are named");
+            assert!(error.contains(&format!("`file` is {cell}, and")) && error.ends_with(&hint), "{error}");
+        }
+        for (cell, before, rest) in
+            [("scans//0.png", "scans//", "0.png"), ("/data/in/sub/1.JPG", "/data/in/", "sub/1.JPG")]
+        {
+            fs::write(folder.path().join("images.csv"), format!("file,label\n{cell},a\n")).unwrap();
+            let error =
+                Draft::new(folder.path(), OwnPictureOptions::default(), false).unwrap_err().to_string();
+            let hint = format!("; {rest} is there: leave out `{before}` before each name");
+            assert!(error.ends_with(&hint), "{error}");
+        }
+        for cell in ["2.png", "scans/2.png", "scans/"] {
+            fs::write(folder.path().join("images.csv"), format!("file,label\n{cell},a\n")).unwrap();
+            let error =
+                Draft::new(folder.path(), OwnPictureOptions::default(), false).unwrap_err().to_string();
+            assert!(error.ends_with(&format!("paths count from {}", folder.path().display())), "{error}");
+        }
+    }
+
+    /// The first picture was lost, and the cells of its row became the names of the columns.
+    #[test]
+    fn a_table_without_the_names_of_its_columns_is_refused() {
+        let folder = scans("site", ["a", "b", "b", "a"]);
+        let csv = folder.path().join("images.csv");
+        let table = fs::read_to_string(&csv).unwrap();
+        fs::write(&csv, table.split_once('\n').unwrap().1).unwrap();
+        for label in [None, Some("ill")] {
+            let options = OwnPictureOptions { label, ..OwnPictureOptions::default() };
+            let error = Draft::new(folder.path(), options, false).unwrap_err().to_string();
+            assert!(
+                error.contains("images.csv begins with the picture 0.png and not with the names"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn attributes_with_commas_between_them_are_asked_for_one_by_one() {
+        let folder = scans("site,the age", ["a,1", "b,2", "b,1", "a,2"]);
+        let refused = |hide: &[String], keep: &[String]| {
+            let options = OwnPictureOptions { hide, keep, ..OwnPictureOptions::default() };
+            Draft::new(folder.path(), options, false).unwrap_err().to_string()
+        };
+        let both = ["site, the age".to_owned()];
+        let error = refused(&both, &[]);
+        assert!(error.ends_with("; give --hide once for each: --hide site --hide 'the age'"), "{error}");
+        let error = refused(&[], &both);
+        assert!(error.ends_with("; give --keep once for each: --keep site --keep 'the age'"), "{error}");
+        let error = refused(&["site,agee".to_owned()], &[]);
+        assert!(!error.contains("once for each"), "{error}");
+    }
+
+    #[test]
+    fn a_column_with_a_number_that_is_none_is_left_alone() {
+        let folder = scans("site,age", ["a,61", "b,NaN", "a,47", "b,50"]);
+        let (text, _) = drafted(folder.path(), &["site"], &[]);
+        assert!(text.contains("\"site\"") && !text.contains("\"age\""), "{text}");
+    }
+
+    #[test]
+    fn folders_that_say_the_splits_are_not_split_again() {
+        let of = |files: &[&str]| drafted(pictures(files).path(), &[], &[]).0;
+        for split in ["val", "valid", "validation", "test"] {
+            let held_out = ["a", "b"].map(|class| format!("{split}/{class}/2.png"));
+            let text = of(&["train/a/0.png", "train/b/1.png", &held_out[0], &held_out[1]]);
+            assert!(!text.contains("[data.split]"), "{split}: {text}");
+        }
+        let in_train: Vec<String> =
+            (0..8).map(|at| format!("train/{}/{at}.png", ["a", "b"][at % 2])).collect();
+        let in_train: Vec<&str> = in_train.iter().map(String::as_str).collect();
+        let flat: Vec<&str> = in_train.iter().filter_map(|file| file.strip_prefix("train/")).collect();
+        for files in [in_train.as_slice(), &flat] {
+            assert!(of(files).contains("[data.split]"), "{files:?}");
+        }
+    }
 }

@@ -6,10 +6,10 @@ use super::lines::Lines;
 use super::sizes::Stored;
 use super::variants::{self, PLAIN};
 use crate::columns::kind::{Column, ColumnKind};
-use crate::columns::words::{number_of, some};
 use crate::config::usual::{LAMBDA, TEMPERATURE};
 use crate::data::keys::values::JudgedBy;
 use crate::shell::quoted;
+use crate::words::{number_of, some};
 
 /// The recipe of a draft; `file` is its path, for the commands in its comment.
 pub(super) fn text(draft: &Draft, file: &str) -> String {
@@ -277,4 +277,195 @@ fn hiding(lines: &mut Lines, column: &Column, variant: &str) {
     lines.set("temperature", TEMPERATURE, "");
     lines.set("lambda", LAMBDA, "0.001 to 0.1; `simile sweep` searches it");
     lines.set("kernel", column.kernel(), column.kernel_reason());
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+
+    use rand::SeedableRng as _;
+    use rand_chacha::ChaCha8Rng;
+    use simile_core::data::Split;
+
+    use super::*;
+    use crate::config::Changes;
+    use crate::data::keys::values::Fit;
+    use crate::draft::OwnPictureOptions;
+    use crate::draft::testing::{drafted, photographs, pictures, scans};
+    use crate::experiment::prepare::splits::Splits;
+
+    #[test]
+    fn photographs_are_kept_to_their_edges() {
+        let folder = photographs(&[(120, 90)]);
+        let (text, recipe) = drafted(folder.path(), &[], &[]);
+        assert_eq!((recipe.data.fit, recipe.data.side), (Fit::Aspect, Some(56)), "{text}");
+        assert_eq!((recipe.augment.size, recipe.encoder.config.input_size), (Some(32), 32), "{text}");
+        let seen =
+            "# views, and pictures in evaluation, are squares of so many pixels; yours have about 90\n";
+        assert!(text.contains(seen) && !text.contains("pictures are resized"), "{text}");
+        let train = Splits::of(&recipe, Some(folder.path())).unwrap().train.images;
+        assert_eq!(train.stretches(&[0]), Some(vec![f64::from(4.0_f32 / 3.0)]));
+        let picture = train.read(&[0]).unwrap();
+        let row = &picture.image(0)[..3 * picture.width];
+        assert!(row[0] < 10 && row[3 * (picture.width - 1)] > 240, "{row:?}");
+    }
+
+    #[test]
+    fn crops_of_long_photographs_differ() {
+        let [square, photograph, screen, double]: [(u32, u32); 4] =
+            [(90, 90), (120, 90), (160, 90), (180, 90)];
+        for sizes in [[photograph; 2], [screen; 2], [double; 2], [square, double], [photograph, screen]] {
+            let folder = photographs(&sizes);
+            let (text, recipe) = drafted(folder.path(), &[], &[]);
+            assert_eq!(recipe.data.fit, Fit::Aspect, "{text}");
+            for (width, height) in sizes {
+                let mut rng = ChaCha8Rng::seed_from_u64(3);
+                let stretches = [f64::from(width) / f64::from(height); 300];
+                let samples = recipe.augment.draw_stretched(&stretches, (64, 64), &mut rng).unwrap();
+                let windows: BTreeSet<[usize; 4]> = samples
+                    .iter()
+                    .filter_map(|sample| sample.window)
+                    .map(|window| [window.top, window.left, window.height, window.width])
+                    .collect();
+                assert!(windows.len() > 270, "{} windows of {width} x {height}: {text}", windows.len());
+            }
+        }
+    }
+
+    #[test]
+    fn photographs_longer_than_two_to_one_are_seen_by_crops_as_by_evaluation() {
+        for sizes in [[(270, 90); 2], [(90, 90), (270, 90)], [(540, 90); 2]] {
+            let (text, recipe) = drafted(photographs(&sizes).path(), &[], &[]);
+            assert_eq!((recipe.data.fit, recipe.data.side), (Fit::Middle, Some(42)), "{text}");
+            assert!(text.contains("\ncrop = { scale = [0.6, 1.0] }\n") && !text.contains("fit ="), "{text}");
+        }
+    }
+
+    #[test]
+    fn small_squares_have_no_keys_of_photographs_and_large_ones_only_those_of_sharp_crops() {
+        let small = drafted(photographs(&[(40, 40)]).path(), &[], &[]).0;
+        assert!(small.contains("\ncrop = { scale = [0.6, 1.0] }\n"), "{small}");
+        assert!(
+            small.contains("# pictures are resized to squares of so many pixels; yours have about 40\n"),
+            "{small}"
+        );
+        for key in ["fit =", "side =", "\nsize ="] {
+            assert!(!small.contains(key), "{key}: {small}");
+        }
+        let (large, recipe) = drafted(photographs(&[(90, 90)]).path(), &[], &[]);
+        assert_eq!((recipe.data.fit, recipe.data.side), (Fit::Middle, Some(42)), "{large}");
+        assert!(large.contains("\ncrop = { scale = [0.6, 1.0] }\n"), "{large}");
+    }
+
+    #[test]
+    fn columns_of_any_letters_have_variants_of_their_own() {
+        let folder = scans("病院,年齢,a/b,a-b", ["x,y,x,y", "y,x,x,y", "x,x,y,x", "y,y,y,x"]);
+        let (_, recipe) = drafted(folder.path(), &["病院", "年齢"], &["a/b", "a-b"]);
+        let names: Vec<String> = recipe.variants().into_iter().map(|variant| variant.name).collect();
+        assert_eq!(names, ["plain", "hide 病院", "hide 年齢 2", "keep a-b", "keep a-b 2"]);
+    }
+
+    #[test]
+    fn the_variant_of_a_column_with_an_equals_sign_can_be_set() {
+        let folder = scans("BMI>=30", ["yes", "no", "no", "yes"]);
+        let hide = ["BMI>=30".to_owned()];
+        let draft = Draft::new(
+            folder.path(),
+            OwnPictureOptions { hide: &hide, ..OwnPictureOptions::default() },
+            false,
+        )
+        .unwrap();
+        let variant = draft.load(&Changes::default()).unwrap().variants().pop().unwrap().name;
+        let set = [format!("variant.{variant}.objective.lambda=0.001")];
+        let changed = draft.load(&Changes { set: &set, ..Changes::default() });
+        assert!(changed.is_ok(), "{set:?}: {changed:?}");
+    }
+
+    #[test]
+    fn columns_may_have_several_lines_and_quotes() {
+        let folder = scans("\"age\n(years)\",\"a\"\"b'c\"", ["61.5,x", "47,y", "50,x", "38,y"]);
+        let (text, recipe) = drafted(folder.path(), &["age\n(years)"], &["a\"b'c"]);
+        assert!(text.contains("should reflect a\"b'c and not depend on age (years)."), "{text}");
+        assert_eq!(recipe.probe.condition, "age\n(years)");
+        assert_eq!(recipe.probe.also, ["a\"b'c"]);
+        let names: Vec<String> = recipe.variants().into_iter().map(|variant| variant.name).collect();
+        assert_eq!(names, ["plain", "hide age-(years)", "keep a\"b'c"]);
+    }
+
+    #[test]
+    fn a_subject_is_held_out_whole_unless_it_is_an_attribute() {
+        let files: Vec<String> = (0..12).map(|at| format!("{at}.png")).collect();
+        let folder = pictures(&files.iter().map(String::as_str).collect::<Vec<_>>());
+        let row = |at| format!("{at}.png,{},p{},{}\n", at % 2, at / 2, at % 3);
+        let table = (0..12).map(row).fold("file,label,patient,site\n".to_owned(), |table, row| table + &row);
+        fs::write(folder.path().join("images.csv"), table).unwrap();
+        let (text, recipe) = drafted(folder.path(), &["site"], &[]);
+        assert!(text.contains("subject = \"patient\"") && !text.contains("\"patient\" = "), "{text}");
+        let read = recipe.data.catalogue(folder.path()).unwrap();
+        assert_eq!(read.of(Split::Test).len(), 2);
+        assert!((0..6).all(|patient| read.splits[2 * patient] == read.splits[2 * patient + 1]));
+        let all = Draft::with_all(folder.path(), OwnPictureOptions::default()).unwrap();
+        let all = all.load(&Changes::default()).unwrap().data.catalogue(folder.path()).unwrap();
+        assert_eq!(all.conditions.into_keys().collect::<Vec<_>>(), ["site"], "no probe could name a patient");
+        let (text, _) = drafted(folder.path(), &["patient"], &[]);
+        assert!(text.contains("\"patient\" = [\"patient\"]") && !text.contains("subject = "), "{text}");
+    }
+
+    #[test]
+    fn a_subject_is_not_said_to_be_held_out_whole_where_a_column_says_the_splits() {
+        let files: Vec<String> = (0..12).map(|at| format!("{at}.png")).collect();
+        let folder = pictures(&files.iter().map(String::as_str).collect::<Vec<_>>());
+        let row = |at: usize| {
+            let split = ["train", "test"][at / 2 % 2];
+            format!("{at}.png,{},p{},{},{split}\n", at % 2, at / 2, at % 3)
+        };
+        let header = "file,label,patient,site,split\n".to_owned();
+        let table = (0..12).map(row).fold(header, |table, row| table + &row);
+        fs::write(folder.path().join("images.csv"), table).unwrap();
+        let (text, _) = drafted(folder.path(), &["site"], &[]);
+        let line = text.lines().find(|line| line.starts_with("subject = \"patient\"")).unwrap();
+        assert!(
+            line.ends_with(
+                "# p-values count subjects, not pictures; the split column says which are held out"
+            ),
+            "{line}"
+        );
+        // A patient may then be in both splits, so that a probe can name it.
+        let all = Draft::with_all(folder.path(), OwnPictureOptions::default()).unwrap();
+        let all = all.load(&Changes::default()).unwrap().data.catalogue(folder.path()).unwrap();
+        assert_eq!(all.conditions.into_keys().collect::<Vec<_>>(), ["patient", "site"]);
+    }
+
+    #[test]
+    fn the_command_of_a_recipe_writes_its_file_again() {
+        let folder = scans("site", ["a", "b", "b", "a"]);
+        let named = folder.path().join("my scans");
+        fs::create_dir(&named).unwrap();
+        for file in ["0.png", "1.png", "2.png", "3.png", "images.csv"] {
+            fs::rename(folder.path().join(file), named.join(file)).unwrap();
+        }
+        let draft = Draft::new(&named, OwnPictureOptions::default(), false).unwrap();
+        let command = |file: &str| {
+            let text = draft.text(file);
+            text.lines().find(|line| line.starts_with("# Written by")).unwrap().to_owned()
+        };
+        assert!(command("my scans.toml").ends_with("my scans'"), "{}", command("my scans.toml"));
+        assert!(command("my recipe.toml").ends_with("my scans' --out 'my recipe.toml'"));
+    }
+
+    #[test]
+    fn rows_with_a_number_that_is_none_are_left_out_of_a_column_that_is_asked_for() {
+        for rows in [["a,61.5", "b,NaN", "a,47", "b,50"], ["a,1", "b,0", "a,inf", "b,1"]] {
+            let folder = scans("site,age", rows);
+            let (text, recipe) = drafted(folder.path(), &["age"], &[]);
+            assert!(text.contains("missing = \"skip\""), "{text}");
+            let all = Draft::with_all(folder.path(), OwnPictureOptions::default()).unwrap();
+            let all = all.load(&Changes::default()).unwrap();
+            for data in [recipe.data, all.data] {
+                assert_eq!(data.catalogue(folder.path()).unwrap().len(), 3, "{rows:?}");
+            }
+        }
+    }
 }

@@ -93,7 +93,7 @@ pub(crate) fn measure_input(
         recipe: recipe.name.clone(),
         device: devices.to_string(),
         batch: recipe.train.batch,
-        images: splits.train.len() + splits.test.len(),
+        images: splits.train.len() + splits.evaluated.dataset.len(),
         read_seconds,
         epochs: measured,
         host_bytes: UsedMemory::now(device).host,

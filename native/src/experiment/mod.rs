@@ -18,4 +18,6 @@ pub(crate) mod run;
 mod session;
 pub(crate) mod several;
 mod step_settings;
+#[cfg(test)]
+mod testing;
 pub(crate) mod train;

@@ -69,15 +69,15 @@ fn write_model(session: &mut Session, name: &str, at: usize, encoder: &Encoder) 
 
 /// The protocol of the metrics of a variant, with the iteration of its encoder.
 pub(super) fn protocol(session: &Session, at: usize, iteration: u64) -> String {
-    let Splits { train, test, .. } = &session.splits;
-    let Recipe { data, probe, .. } = &session.recipe;
+    let Splits { train, evaluated, .. } = &session.splits;
+    let probe = &session.recipe.probe;
     let objectives = probe.objectives.iter().map(|one| format!("; {}", one.in_words()));
     format!(
         "{}, fitted to {} training images and measured on {} {} images{}; {}{}{}",
         in_words(probe, Probe::Linear, train.len()),
         train.len(),
-        test.len(),
-        data.evaluation_split(),
+        evaluated.dataset.len(),
+        evaluated.split,
         objectives.collect::<String>(),
         selection::in_words(session, at, iteration),
         longer(&session.state.extended_at),

@@ -24,7 +24,7 @@ use crate::metrics::{Hits, Metrics};
 use crate::run_folder::figures::Figures;
 use crate::run_folder::folder::{RECIPE, RunFolder, WEIGHTS};
 use crate::run_folder::hits::StoredHits;
-use crate::run_folder::record::{RunResult, VariantResult, Warnings};
+use crate::run_folder::record::{KernelFaults, RunResult, VariantResult, Warnings};
 use crate::run_folder::state::RunState;
 use crate::run_folder::tensorboard::EventLog;
 
@@ -60,6 +60,7 @@ pub(super) struct Prepared {
     /// The file of the initial weights of encoders; random if absent.
     pub(super) weights: Option<Vec<u8>>,
     warnings: Warnings,
+    kernel_faults: KernelFaults,
     /// The names of the metrics that it will have.
     pub(super) metrics: BTreeSet<String>,
 }
@@ -75,9 +76,9 @@ pub(super) fn prepare(mut recipe: Recipe, data: Option<PathBuf>, devices: Device
     let weights = weights::read(&recipe)?;
     let splits = read_images(&recipe, data.as_deref(), &devices)?;
     recipe.probe.drop_absent_condition(!splits.train.conditions.is_empty());
-    let PreflightReport { warnings, metrics } = preflight(&recipe, &splits, &devices)?;
+    let PreflightReport { warnings, kernel_faults, metrics } = preflight(&recipe, &splits, &devices)?;
     interrupt::listen()?;
-    Ok(Prepared { recipe, data, devices, splits, weights, warnings, metrics })
+    Ok(Prepared { recipe, data, devices, splits, weights, warnings, kernel_faults, metrics })
 }
 
 /// The images of a recipe, with the variable of another network if it names one.
@@ -95,7 +96,8 @@ pub(super) fn read_images(recipe: &Recipe, data: Option<&Path>, devices: &Device
 /// # Errors
 /// If the folder cannot be written to.
 pub(super) fn begin(folder: RunFolder, prepared: Prepared) -> Result<Session> {
-    let Prepared { mut recipe, data, devices, splits, weights: bytes, warnings, .. } = prepared;
+    let Prepared { mut recipe, data, devices, splits, weights: bytes, warnings, kernel_faults, .. } =
+        prepared;
     let weights = bytes.as_ref().map(|bytes| weights::begin(&mut recipe, bytes)).transpose()?;
     if !folder.path(RECIPE).is_file() {
         // Written first: a folder with it can be resumed.
@@ -103,6 +105,7 @@ pub(super) fn begin(folder: RunFolder, prepared: Prepared) -> Result<Session> {
     }
     let mut state = RunState::at_start(&recipe, devices.to_string(), data)?;
     state.warnings = warnings;
+    state.kernel_faults = kernel_faults;
     state.images = Some(splits.counts());
     state.data_digests = splits.data_digests(&recipe.data);
     state.prior = recipe.data.prior.as_ref().map(prior::digest).transpose()?;
@@ -162,8 +165,10 @@ fn run_variant(
     let untrained = untrained::probe_once(session)?;
     let untrained_hits = session.state.untrained_hits.read();
     let mut warnings = session.state.warnings.get(&variant.name).cloned().unwrap_or_default();
+    warnings.extend(preflight::unreached_stage_warnings(variant, &session.recipe));
     let before_and_after = [(&untrained.metrics, &untrained_hits), (&evaluation.metrics, &evaluation.hits)];
-    if let Some(warning) = untrained::was_better(before_and_after, session.splits.test.subjects.as_deref()) {
+    let subjects = session.splits.evaluated.dataset.subjects.as_deref();
+    if let Some(warning) = untrained::was_better(before_and_after, subjects) {
         line(format_args!("warning: {}: {warning}", variant.name));
         warnings.push(warning);
     }
@@ -186,6 +191,7 @@ fn run_variant(
         evaluations: session.variant_state(at).evaluations.clone(),
         stopped,
         warnings,
+        kernel: session.state.kernel_faults.get(&variant.name).copied(),
         paired,
     })
 }
@@ -228,7 +234,7 @@ fn paired(session: &mut Session, at: usize, hits: &Hits) -> BTreeMap<String, f64
     }
     let first = session.state.hits.read();
     let both = hits.iter().filter_map(|(metric, own)| Some((metric, own, first.get(metric)?)));
-    let subjects = session.splits.test.subjects.as_deref();
+    let subjects = session.splits.evaluated.dataset.subjects.as_deref();
     both.map(|(metric, own, first)| (metric.clone(), p_value(own, first, subjects))).collect()
 }
 
@@ -236,20 +242,15 @@ fn paired(session: &mut Session, at: usize, hits: &Hits) -> BTreeMap<String, f64
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::devices::{DeviceChoice, DeviceName};
-    use crate::report::testing::variant;
+    use crate::experiment::testing::session;
     use crate::run_folder::state::CheckpointKind;
+    use crate::run_folder::testing::variant;
 
     /// The thread that wrote the checkpoint removed the figures, which its state did not list: the run could not resume.
     #[test]
     fn figures_stay_where_a_checkpoint_is_still_being_written() {
         let place = tempfile::tempdir().unwrap();
-        let text = "name = \"mine\"\n\n[data]\ndataset = \"digits\"\ntrain = 32\ntest = 8\n\n[train]\nbatch = 16\n\
-            iterations = 2\n\n[objective]\nname = \"nt-xent\"\n";
-        let recipe = Recipe::resolved(text, Path::new("mine.toml")).unwrap();
-        let devices = DeviceSet::open(&[DeviceChoice::from(DeviceName::Cpu)]).unwrap();
-        let folder = RunFolder::create(Some(&place.path().join("run")), "x").unwrap();
-        let mut session = begin(folder, prepare(recipe, None, devices).unwrap()).unwrap();
+        let mut session = session(&place.path().join("run"), "[objective]\nname = \"nt-xent\"\n");
         // So large that it is not written before the figures.
         session.checkpoint_of(0, vec![7; 1 << 25], CheckpointKind::ByCount).unwrap();
         keep_result(&mut session, 0, variant("nt-xent", 0.5), &Figures::default()).unwrap();

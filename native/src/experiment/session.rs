@@ -15,7 +15,7 @@ use crate::config::Recipe;
 use crate::config::variant::RecipeVariant;
 use crate::devices::DeviceSet;
 use crate::exit::{Interrupted, usage};
-use crate::experiment::prepare::images::PreparedImages;
+use crate::experiment::prepare::images::{ImageForm, PreparedImages};
 use crate::experiment::prepare::splits::Splits;
 use crate::interrupt;
 use crate::peers::{Decision, Message, Status};
@@ -90,22 +90,22 @@ impl Session {
         })
     }
 
-    /// The normalisation of the encoder's images.
+    /// The form in which the encoder takes images.
     ///
     /// # Errors
-    /// A usage error if the recipe names no such constants.
-    pub(super) fn normalisation(&self) -> Result<Normalisation> {
-        self.recipe.normalisation().map_err(usage)
+    /// A usage error if the recipe names no constants of a normalisation.
+    pub(super) fn image_form(&self) -> Result<ImageForm<'_>> {
+        let normalisation = self.recipe.normalisation().map_err(usage)?;
+        Ok(ImageForm {
+            encoder: &self.recipe.encoder.config,
+            resize: self.recipe.data.resize(),
+            normalisation,
+        })
     }
 
-    /// The images of a data set in the input form of the encoder.
-    pub(super) fn prepared<'n>(
-        &self,
-        dataset: &Dataset,
-        normalisation: &'n Normalisation,
-    ) -> PreparedImages<'n> {
-        let shape = (&self.recipe.encoder.config, self.recipe.data.resize());
-        PreparedImages::new(&dataset.images, shape, normalisation, &self.devices.first.device)
+    /// The images of a data set in a form, on the first device.
+    pub(super) fn prepared<'f>(&self, dataset: &Dataset, form: &'f ImageForm<'f>) -> PreparedImages<'f> {
+        PreparedImages::new(&dataset.images, form, &self.devices.first.device)
     }
 
     /// The state of the variant at `at`.
@@ -123,9 +123,9 @@ impl Session {
     /// # Errors
     /// If the state's recipe is damaged.
     pub(super) fn metadata(&self, at: usize) -> Result<Metadata> {
-        let Normalisation { mean, std } = self.normalisation()?;
-        let mut metadata = Metadata::new(self.recipe.encoder.config.clone(), mean, std);
-        metadata.resize = self.recipe.data.resize();
+        let ImageForm { encoder, resize, normalisation: Normalisation { mean, std } } = self.image_form()?;
+        let mut metadata = Metadata::new(encoder.clone(), mean, std);
+        metadata.resize = resize;
         // The original recipe: the interval of checkpoints may have changed since.
         metadata.recipe = serde_json::to_value(self.state.recipe(&self.folder)?)?;
         metadata.variant = self.state.variants.get(at).map(|variant| variant.name.clone());

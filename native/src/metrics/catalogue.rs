@@ -23,6 +23,7 @@ pub(super) const fn plain(digits: usize) -> Scale {
 }
 
 /// A metric of the class, or of the representation as a whole.
+#[derive(Debug, PartialEq)]
 pub(super) struct ClassMetric {
     pub(super) name: &'static str,
     /// With its unit.
@@ -83,6 +84,7 @@ pub(super) enum Quantity {
 }
 
 /// A metric of a variable: of the condition, or of one of `probe.also`.
+#[derive(Debug, PartialEq)]
 pub(super) struct VariableMetric {
     /// The name for the condition; that for another variable has the same end.
     pub(super) name: &'static str,

@@ -2,10 +2,8 @@
 
 use super::catalogue::{CLASS, PERCENT, Scale, VARIABLE, plain};
 use super::mean_std::{MeanStd, written};
-use super::names::{CLASSIFIER, CONDITION, NONLINEAR};
-
-/// Objectives on the frozen network, after their name.
-const OBJECTIVE_ENDINGS: [(&str, &str); 2] = [("_train", "train"), ("_test", "test")];
+use super::metric::{Measured, Metric, Predictor};
+use super::names::CONDITION;
 
 /// The presentation of a metric.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,45 +17,36 @@ impl MetricFormat {
     /// The presentation of a metric by its name in `result.json`; `condition` is the variable whose leak was measured. A name that
     /// no metric has is its own title.
     pub(crate) fn of(name: &str, condition: &str) -> Self {
-        Self::known(name, condition).unwrap_or_else(|| Self { title: name.into(), scale: plain(4) })
+        Self::of_metric(Metric::of(name, condition))
+    }
+
+    /// The presentation of a metric.
+    pub(crate) fn of_metric(metric: Metric<'_>) -> Self {
+        let (title, scale) = match metric.measured {
+            Measured::Class(metric) => (metric.title.to_owned(), metric.scale),
+            Measured::Variable(variable, metric) => {
+                let [before, after] = metric.title;
+                (format!("{before}{variable}{after}"), metric.scale)
+            }
+            Measured::Objective(name, split) => (format!("{}, {split}", name.replace('_', "-")), plain(3)),
+            Measured::Unknown(name) => (name.to_owned(), plain(4)),
+        };
+        let by = match metric.by {
+            Predictor::Linear => "",
+            Predictor::Nonlinear => ", non-linear probe",
+            Predictor::OwnClassifier => ", own classifier",
+        };
+        Self { title: title + by, scale }
     }
 
     /// True if a metric can have this name. Whether a run measures it depends on its data and its recipe.
     pub(crate) fn is_known(name: &str) -> bool {
-        Self::known(name, CONDITION).is_some()
+        !matches!(Metric::of(name, CONDITION).measured, Measured::Unknown(_))
     }
 
     /// The names of metrics, those of further variables, of non-linear probes, of classifiers and of objectives left out.
     pub(crate) fn names() -> impl Iterator<Item = &'static str> {
         CLASS.iter().map(|metric| metric.name).chain(VARIABLE.iter().map(|metric| metric.name))
-    }
-
-    fn known(name: &str, condition: &str) -> Option<Self> {
-        if let Some(linear) = name.strip_suffix(NONLINEAR) {
-            let format = Self::known(linear, condition)?;
-            return Some(Self { title: format!("{}, non-linear probe", format.title), ..format });
-        }
-        if let Some(probe_metric) = name.strip_prefix(CLASSIFIER) {
-            let format = Self::known(probe_metric, condition)?;
-            return Some(Self { title: format!("{}, own classifier", format.title), ..format });
-        }
-        if let Some(metric) = CLASS.iter().find(|metric| metric.name == name) {
-            return Some(Self { title: metric.title.into(), scale: metric.scale });
-        }
-        for metric in &VARIABLE {
-            if let Some(variable) = name.strip_suffix(metric.ending()) {
-                let variable = if variable == CONDITION { condition } else { variable };
-                let [before, after] = metric.title;
-                return Some(Self { title: format!("{before}{variable}{after}"), scale: metric.scale });
-            }
-        }
-        for (ending, part) in OBJECTIVE_ENDINGS {
-            if let Some(objective) = name.strip_suffix(ending) {
-                let title = format!("{}, {part}", objective.replace('_', "-"));
-                return Some(Self { title, scale: plain(3) });
-            }
-        }
-        None
     }
 
     /// A value in the unit of the title.
@@ -108,6 +97,7 @@ mod tests {
             ("place_roc_auc", "Leak of place, ROC-AUC %", "50.00"),
             ("classifier_unbiased", "Mean of groups %, own classifier", "50.00"),
             ("nt_xent_test", "nt-xent, test", "0.500"),
+            ("attribute_class_r2", "Leak of class, R²", "0.500"),
             ("something", "something", "0.5000"),
         ] {
             let format = MetricFormat::of(name, "colour");

@@ -1,28 +1,20 @@
 //! The metrics of a leak: how much of a variable a probe finds in a representation.
 
-use super::catalogue::{Quantity, VARIABLE, ending};
-use super::names::{CLASSIFIER, CONDITION_ROC_AUC, CONDITION_TOP1, NONLINEAR, R2, prefix_of, with_prefix};
+use super::catalogue::{Quantity, ending};
+use super::metric::{Measured, Metric, Predictor, linear};
+use super::names::{CONDITION, CONDITION_ROC_AUC, CONDITION_TOP1, R2};
 
 /// The metrics of a linear probe of the condition: of a category, and of numbers.
 pub(crate) const LINEAR: [&str; 2] = [CONDITION_TOP1, R2];
 
-/// The name that a metric of the condition has for `variable`, in a run whose condition is `probed`.
-pub(crate) fn name_for_variable(metric: &str, variable: &str, probed: &str) -> String {
-    if variable == probed { metric.to_owned() } else { with_prefix(metric, &prefix_of(variable)) }
-}
-
-/// The metric of the linear probe in the place of that of the non-linear one.
-pub(crate) fn linear(metric: &str) -> &str {
-    metric.strip_suffix(NONLINEAR).unwrap_or(metric)
-}
-
-/// The quantity that a metric of a variable is, by any probe; none for a metric of the class.
+/// The quantity that a metric of a variable is, by a probe of the vectors; none for a metric of the class.
 fn quantity(metric: &str) -> Option<Quantity> {
-    let metric = linear(metric);
-    if metric.starts_with(CLASSIFIER) {
-        return None;
+    match Metric::of(metric, CONDITION) {
+        Metric { measured: Measured::Variable(_, metric), by: Predictor::Linear | Predictor::Nonlinear } => {
+            Some(metric.quantity)
+        }
+        _ => None,
     }
-    VARIABLE.iter().find(|one| metric.ends_with(one.ending())).map(|one| one.quantity)
 }
 
 /// True if a metric is a leak, of any variable and by any probe.

@@ -4,6 +4,7 @@ pub(crate) mod catalogue;
 pub(crate) mod format;
 pub(crate) mod leak;
 pub(crate) mod mean_std;
+pub(crate) mod metric;
 pub(crate) mod names;
 pub(crate) mod over_runs;
 pub(crate) mod two_sample;

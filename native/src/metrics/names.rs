@@ -1,4 +1,5 @@
-//! Names of metrics in files of results. Their titles and the tables in which they stand are in [`catalogue`](super::catalogue).
+//! Names of metrics in files of results. Their titles and the tables in which they stand are in [`catalogue`](super::catalogue);
+//! [`metric`](super::metric) makes those of further variables and of other probes from them.
 
 /// Accuracy of the linear probe on the evaluation images, 0..1.
 pub(crate) const TOP1: &str = "top1";
@@ -20,12 +21,8 @@ pub(crate) const UNIFORMITY: &str = "uniformity";
 /// Silhouette of the classes.
 pub(crate) const SILHOUETTE: &str = "silhouette";
 
-/// The start of the names of metrics of a network's own classifier of the class.
-pub(crate) const CLASSIFIER: &str = "classifier_";
 /// The start of the names of metrics of the condition. Those of another variable begin with its name.
 pub(crate) const CONDITION: &str = "condition";
-/// The end of the name of a metric of the non-linear probe.
-pub(crate) const NONLINEAR: &str = "_nonlinear";
 /// R² of the ridge regression of the condition, relative to predicting the mean: 1 for a perfect prediction, 0 for none.
 pub(crate) const R2: &str = "condition_r2";
 /// Squared error of the same regression, mean over its columns, in its own units squared.
@@ -37,16 +34,8 @@ pub(crate) const CONDITION_ROC_AUC: &str = "condition_roc_auc";
 /// [`WORST_GROUP`], by the values of a variable instead of the condition.
 pub(crate) const WORST_GROUP_BY: &str = "condition_worst_group";
 
+/// The name of the probe of the class among the fits of probes. That of a variable is the start of the names of its metrics.
+pub(crate) const CLASS_PROBE: &str = "class";
+
 /// The name of the row of predicting the most frequent value and the mean.
 pub(crate) const BASE_RATE: &str = "Chance";
-
-/// The first part of the names of metrics of a variable in `probe.also`. One that is called `condition` has another, because
-/// metrics of `probe.condition` have that.
-pub(crate) fn prefix_of(variable: &str) -> String {
-    if variable == CONDITION { format!("attribute_{variable}") } else { variable.to_owned() }
-}
-
-/// The name of a metric of the condition, of another variable.
-pub(crate) fn with_prefix(metric: &str, prefix: &str) -> String {
-    metric.replacen(CONDITION, prefix, 1)
-}

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::catalogue::shown;
-use super::leak::{is_linear_leak, linear};
+use super::leak::is_linear_leak;
+use super::metric::linear;
 
 /// The place of a metric after all that have one.
 const LAST: usize = usize::MAX;

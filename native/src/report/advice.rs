@@ -71,45 +71,44 @@ pub(super) enum Width {
 
 /// The outcome of a variant that should hide an attribute.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct HidingOutcome {
+pub(super) struct HidingOutcome<'a> {
+    pub(super) attribute: &'a str,
     pub(super) leak: LeakOutcome,
     /// The width to try for its kernel, if another one may help.
     pub(super) width: Option<Width>,
+    /// Images that it was trained on, if that is known.
+    pub(super) images: Option<usize>,
 }
 
-/// The next steps for a variant whose leak of the condition did not fall, after training on so many images, if that is known.
-pub(super) fn advice(
-    recipe: &Recipe,
-    name: &str,
-    hiding: HidingOutcome,
-    (condition, images): (&str, Option<usize>),
-) -> Vec<String> {
+/// The next steps for a variant whose leak of an attribute did not fall.
+pub(super) fn advice(recipe: &Recipe, name: &str, hiding: HidingOutcome<'_>) -> Vec<String> {
+    let attribute = hiding.attribute;
     let Some(variant) = recipe.variants().into_iter().find(|variant| variant.name == name) else {
         return Vec::new();
     };
     let outcome = match hiding.leak {
         LeakOutcome::NothingToHide => {
             return vec![format!(
-                "{name}: the first variant hardly reveals {condition}, so there is little to hide; see a map of the report, \
-                 coloured by it, and the association of {condition} and class in `simile data check`."
+                "{name}: the first variant hardly reveals {attribute}, so there is little to hide; see a map of the report, \
+                 coloured by it, and the association of {attribute} and class in `simile data check`."
             )];
         }
         LeakOutcome::Uncertain { on } => {
             return vec![format!(
-                "{name}: on {on} the leak of {condition} cannot be told from chance; evaluate on more: raise `{}`, or add pictures.",
+                "{name}: on {on} the leak of {attribute} cannot be told from chance; evaluate on more: raise `data.{}`, or add pictures.",
                 on.key()
             )];
         }
         LeakOutcome::FirstLearntNothing => {
             return vec![format!(
                 "{name}: the first variant learnt nothing: it predicts the class no better than chance, and the untrained network \
-                 reveals more of {condition}; see its loss in the report, and train it longer or at another learning rate \
+                 reveals more of {attribute}; see its loss in the report, and train it longer or at another learning rate \
                  before you compare."
             )];
         }
         LeakOutcome::LostTheClass => {
             return vec![format!(
-                "{name}: it predicts the class no better than chance, so a low leak of {condition} proves nothing: vectors that say \
+                "{name}: it predicts the class no better than chance, so a low leak of {attribute} proves nothing: vectors that say \
                  nothing hide everything; see its loss in the report, and try a lower `optimizer.learning_rate`, another \
                  temperature or larger batches."
             )];
@@ -122,13 +121,13 @@ pub(super) fn advice(
             format!("more than in the first variant, by {}", unit.difference(by))
         }
     };
-    let mut steps = objective_steps(recipe, &variant, condition, hiding.width);
-    steps.extend(training_steps(recipe, &variant, (condition, images)));
+    let mut steps = objective_steps(recipe, &variant, hiding);
+    steps.extend(training_steps(recipe, &variant, hiding));
     steps.push(
         "`simile sweep`, which compares values of these keys on held-out pictures (docs/src/how-to/lambda.md)"
             .into(),
     );
-    std::iter::once(format!("{name}: {condition} leaks {outcome}. To try, in this order:"))
+    std::iter::once(format!("{name}: {attribute} leaks {outcome}. To try, in this order:"))
         .chain(steps.into_iter().enumerate().map(|(at, step)| format!("{}. {step}", at + 1)))
         .collect()
 }
@@ -146,8 +145,8 @@ fn set_of_variant(recipe: &Recipe, variant: &RecipeVariant, key: &str, value: &s
     }
 }
 
-/// The number of a value, which may be written as an integer.
-fn number_of(value: &toml::Value) -> Option<f64> {
+/// The float of a value, which may be written as an integer.
+fn float_of(value: &toml::Value) -> Option<f64> {
     value.as_float().or_else(|| value.as_integer().map(|integer| integer as f64))
 }
 
@@ -155,12 +154,11 @@ fn number_of(value: &toml::Value) -> Option<f64> {
 fn objective_steps(
     recipe: &Recipe,
     variant: &RecipeVariant,
-    condition: &str,
-    width: Option<Width>,
+    HidingOutcome { attribute, width, .. }: HidingOutcome<'_>,
 ) -> Vec<String> {
     let set_here = |key: &str, value: &str| set_of_variant(recipe, variant, key, value);
     let parameter = |key: &str| variant.objective.parameters.get(key);
-    let number = |key: &str| parameter(key).and_then(number_of);
+    let number = |key: &str| parameter(key).and_then(float_of);
     let mut steps = Vec::new();
     let kernel_name = parameter("kernel").and_then(|kernel| kernel.get("name")).and_then(toml::Value::as_str);
     let objective = &variant.objective;
@@ -170,17 +168,17 @@ fn objective_steps(
     };
     if !objective.reads_condition() {
         steps.push(format!(
-            "an objective that hides {condition}, such as `fair-cclk`; `{}` conditions on nothing \
+            "an objective that hides {attribute}, such as `fair-cclk`; `{}` conditions on nothing \
              (`simile objectives` says what each one needs)",
             objective.name
         ));
     // A product of kernels hides several attributes at once, and its condition is not called as any of them.
-    } else if used.as_deref() != Some(condition) && kernel_name != Some("product") {
+    } else if used.as_deref() != Some(attribute) && kernel_name != Some("product") {
         let used = used.map_or_else(|| "nothing".into(), |other| format!("`{other}`"));
         steps.push(format!(
             "condition on the attribute to hide; {} uses {used}: {}",
             variant.name,
-            set_here("condition", condition)
+            set_here("condition", attribute)
         ));
     }
     let longer = (3 * recipe.train.iterations).to_string();
@@ -189,7 +187,7 @@ fn objective_steps(
         steps.push(format!("another temperature: {}", set_here("temperature", &TEMPERATURE.to_string())));
     }
     // A kernel of another kind has no width, and one that is chosen from the data no number to halve.
-    let sigma = parameter("kernel").and_then(|kernel| kernel.get("sigma")).and_then(number_of);
+    let sigma = parameter("kernel").and_then(|kernel| kernel.get("sigma")).and_then(float_of);
     if let (Some(sigma), Some(width)) = (sigma, width) {
         steps.push(match width {
             Width::Wider => format!("a wider kernel: {}", set_here("kernel.sigma", "median")),
@@ -209,7 +207,7 @@ fn objective_steps(
 fn training_steps(
     recipe: &Recipe,
     variant: &RecipeVariant,
-    (condition, images): (&str, Option<usize>),
+    HidingOutcome { attribute, images, .. }: HidingOutcome<'_>,
 ) -> Vec<String> {
     let mut steps = Vec::new();
     let batch = BATCH.min(images.or(recipe.data.train).unwrap_or(BATCH));
@@ -218,7 +216,7 @@ fn training_steps(
     }
     if variant.objective.reads_condition() && variant.objective.batch_rule() == Ok(BatchRule::Shuffled) {
         steps.push(format!(
-            "batches in which each picture has others of similar {condition}: {}",
+            "batches in which each picture has others of similar {attribute}: {}",
             set_of_variant(recipe, variant, "neighbourhoods", "4")
         ));
     }
@@ -240,9 +238,8 @@ fn training_steps(
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
+    use crate::config::testing::drawn;
 
     /// The advice for an objective that hides no colour.
     fn said(objective: &str) -> String {
@@ -256,12 +253,10 @@ mod tests {
 
     /// The same, after a run whose kernel needs that change of its width.
     fn said_after(objective: &str, sections: &str, width: Option<Width>) -> String {
-        let head = "name = \"mine\"\n[data]\ndataset = \"digits\"\ntrain = 64\ntest = 32\n[train]\nbatch = 16\niterations = 2\n";
-        let text = format!("{head}[objective]\n{objective}\n{sections}");
-        let recipe = Recipe::resolved(&text, Path::new("mine.toml")).unwrap();
+        let recipe = drawn(&format!("[objective]\n{objective}\n{sections}"));
         let name = recipe.variants().remove(0).name;
-        let hiding = HidingOutcome { leak: LeakOutcome::Unchanged, width };
-        advice(&recipe, &name, hiding, ("colour", None)).join("\n")
+        let hiding = HidingOutcome { attribute: "colour", leak: LeakOutcome::Unchanged, width, images: None };
+        advice(&recipe, &name, hiding).join("\n")
     }
 
     #[test]

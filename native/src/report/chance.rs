@@ -28,12 +28,9 @@ impl Samples {
         (count > 0).then_some(Self { count, are_subjects, split })
     }
 
-    /// The key of the recipe that sets how many images there are.
+    /// The key of `[data]` that sets how many images there are.
     pub(super) fn key(self) -> &'static str {
-        match self.split {
-            EvaluationSplit::HeldOut => "data.validation",
-            EvaluationSplit::Test | EvaluationSplit::Validation | EvaluationSplit::NoColumn => "data.test",
-        }
+        self.split.key()
     }
 }
 
@@ -123,7 +120,7 @@ impl Chance {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::report::testing::{run, variant};
+    use crate::run_folder::testing::{run, variant};
 
     fn images(count: usize) -> Option<Samples> {
         Some(Samples { count, are_subjects: false, split: EvaluationSplit::Test })

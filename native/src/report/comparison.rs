@@ -46,15 +46,15 @@ fn label(pool: &Pool<'_>, pools: &[Pool<'_>]) -> String {
 }
 
 /// A column, and for each pool the comparison of its runs with those of the first one.
-type Compared<'a> = (&'a MetricColumn, Vec<Option<TwoSampleTest>>);
+type Compared<'a> = (&'a MetricColumn<'a>, Vec<Option<TwoSampleTest>>);
 
 /// The comparisons by accuracy and by each leak that a linear probe finds, where some runs have a spread.
 ///
 /// # Errors
 /// If a metric is not finite.
-fn compared<'a>(shown: &'a [MetricColumn], pools: &[Pool<'_>]) -> Result<Vec<Compared<'a>>> {
+fn compared<'a>(shown: &'a [MetricColumn<'a>], pools: &[Pool<'_>]) -> Result<Vec<Compared<'a>>> {
     let mut compared = Vec::new();
-    for column in shown.iter().filter(|column| column.metric == TOP1 || is_linear_leak(&column.metric)) {
+    for column in shown.iter().filter(|column| column.name == TOP1 || is_linear_leak(column.name)) {
         let values = |pool: &Pool<'_>| -> Vec<f64> {
             let runs = pool.runs.iter();
             let measured = runs.filter_map(|(_, variant)| column.of(pool.condition, &variant.metrics));
@@ -76,11 +76,11 @@ fn over_the_runs(runs: &[FinishedRun], pools: &[Pool<'_>]) -> Result<Markup> {
         .iter()
         .flat_map(|pool| over_runs(pool.metrics()).into_iter().map(|metric| (metric, pool.condition)));
     let shown = columns(measured);
-    let mean_std = |column: &MetricColumn, condition: &str, runs: &[&Metrics]| {
+    let mean_std = |column: &MetricColumn<'_>, condition: &str, runs: &[&Metrics]| {
         let values: Vec<f64> = runs.iter().filter_map(|metrics| column.of(condition, metrics)).collect();
         column.format.mean_std(MeanStd::of(&values))
     };
-    let of_pool = |column: &MetricColumn, pool: &Pool<'_>| {
+    let of_pool = |column: &MetricColumn<'_>, pool: &Pool<'_>| {
         let metrics: Vec<_> = pool.runs.iter().map(|(_, variant)| &variant.metrics).collect();
         mean_std(column, pool.condition, &metrics)
     };
@@ -184,9 +184,9 @@ fn trade_offs(pools: &[Pool<'_>]) -> Result<Vec<Markup>> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{diverged, run, variant, with};
     use super::*;
     use crate::metrics::names::R2;
+    use crate::run_folder::testing::{diverged, run, variant, with};
 
     #[test]
     fn no_spread_and_no_p_stand_over_runs_of_different_settings() {

@@ -14,8 +14,6 @@ pub(crate) mod picture;
 mod pool;
 mod results;
 mod smoke;
-#[cfg(test)]
-pub(crate) mod testing;
 mod verdict;
 
 pub(crate) use self::page::{document, kernel_figure, page, sheet_figure, with_code};

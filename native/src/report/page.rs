@@ -244,8 +244,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::report::testing::{run, variant};
     use crate::run_folder::figures::{ConfusionFigure, GroupsFigure};
+    use crate::run_folder::testing::{run, variant};
 
     #[test]
     fn the_images_of_an_evaluation_are_named_by_their_split() {

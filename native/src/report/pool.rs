@@ -210,10 +210,10 @@ fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, String>) {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{diverged, run, variant};
     use super::*;
     use crate::run_folder::digest::Digest;
     use crate::run_folder::record::EarlierDevice;
+    use crate::run_folder::testing::{diverged, run, variant};
 
     fn top1(pool: &Pool<'_>) -> Vec<f64> {
         pool.runs.iter().filter_map(|(_, variant)| variant.metric("top1")).collect()

@@ -7,38 +7,40 @@ use maud::{Markup, html};
 use super::parts::{self, wide};
 use crate::metrics::Metrics;
 use crate::metrics::format::MetricFormat;
-use crate::metrics::names::{CONDITION, CONDITION_TOP1, NONLINEAR, R2, TOP1};
+use crate::metrics::metric::{Metric, Predictor};
+use crate::metrics::names::{CONDITION, CONDITION_TOP1, R2, TOP1};
 use crate::metrics::over_runs::rank;
 use crate::run_folder::finished::FinishedRun;
 use crate::run_folder::record::{ProbeFit, RunResult, VariantResult};
 use crate::units::{self, NOTHING};
 
-/// A column: a metric for the condition of a run. Runs with other conditions have other columns.
-pub(super) struct MetricColumn {
-    pub(super) metric: String,
-    condition: String,
+/// A column: a metric. That of the condition is another one in runs with another condition.
+pub(super) struct MetricColumn<'a> {
+    /// Its name in the first run that has it.
+    pub(super) name: &'a str,
+    metric: Metric<'a>,
     pub(super) format: MetricFormat,
 }
 
 /// The columns of some metrics, each with the condition of the run that it was measured in.
-pub(super) fn columns<'a>(measured: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<MetricColumn> {
-    let mut columns: Vec<MetricColumn> = Vec::new();
-    for (metric, condition) in measured {
-        let format = MetricFormat::of(metric, condition);
-        if !columns.iter().any(|column| column.format.title == format.title) {
-            columns.push(MetricColumn { metric: metric.to_owned(), condition: condition.to_owned(), format });
+pub(super) fn columns<'a>(measured: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<MetricColumn<'a>> {
+    let mut columns: Vec<MetricColumn<'a>> = Vec::new();
+    for (name, condition) in measured {
+        let metric = Metric::of(name, condition);
+        if !columns.iter().any(|column| column.metric == metric) {
+            columns.push(MetricColumn { name, metric, format: MetricFormat::of_metric(metric) });
         }
     }
     // The most important metrics stand first.
-    columns.sort_by_key(|column| (rank(&column.metric), column.metric.clone(), column.format.title.clone()));
+    columns.sort_by_key(|column| (rank(column.name), column.name, column.format.title.clone()));
     columns
 }
 
-impl MetricColumn {
+impl MetricColumn<'_> {
     /// Its value among the metrics of a run with a condition. An attribute may be the condition of one run, and a further one of another.
     pub(super) fn of(&self, condition: &str, metrics: &Metrics) -> Option<f64> {
-        let is_mine = |metric: &str| MetricFormat::of(metric, condition).title == self.format.title;
-        metrics.iter().find(|(metric, _)| is_mine(metric)).map(|(_, value)| *value)
+        let is_mine = |name: &str| Metric::of(name, condition) == self.metric;
+        metrics.iter().find(|(name, _)| is_mine(name)).map(|(_, value)| *value)
     }
 
     fn number(&self, condition: &str, metrics: &Metrics) -> String {
@@ -52,10 +54,10 @@ pub(super) fn table(runs: &[FinishedRun]) -> Markup {
         variant.metrics.keys().map(|metric| (metric.as_str(), run.result.condition.as_str()))
     });
     let shown = columns(measured);
-    let has = |metric: &str| shown.iter().any(|column| column.metric == metric);
-    let titles = |metric: &str| -> String {
-        let metric_columns = shown.iter().filter(|column| column.metric == metric);
-        metric_columns.map(|column| column.condition.as_str()).collect::<Vec<_>>().join(" and ")
+    let has = |name: &str| shown.iter().any(|column| column.name == name);
+    let conditions = |name: &str| -> String {
+        let columns = shown.iter().filter(|column| column.name == name);
+        columns.filter_map(|column| column.metric.variable()).collect::<Vec<_>>().join(" and ")
     };
     html! {
         @match runs {
@@ -65,11 +67,11 @@ pub(super) fn table(runs: &[FinishedRun]) -> Markup {
         p.soft {
             "Top-1: a linear classifier on the frozen, standardised representation."
             @if has(R2) {
-                " R² and MSE: a ridge regression of " (titles(R2)) " on the same representation; R² is 1 where it can be read \
+                " R² and MSE: a ridge regression of " (conditions(R2)) " on the same representation; R² is 1 where it can be read \
                  off perfectly and 0 where predicting its mean does as well. Lower means less leak."
             }
             @if has(CONDITION_TOP1) {
-                " Leak of " (titles(CONDITION_TOP1)) ": accuracy of a linear classifier of it; lower means less leak."
+                " Leak of " (conditions(CONDITION_TOP1)) ": accuracy of a linear classifier of it; lower means less leak."
             }
             @if runs.iter().any(|run| run.result.references().next().is_some()) {
                 " The network before its first step is probed in the same way; chance predicts the most frequent value, or the mean, \
@@ -117,7 +119,7 @@ fn marked(variant: &VariantResult) -> Markup {
 type TrainingNumber = fn(&VariantResult) -> String;
 
 /// The variants of a run side by side, a line for each number, so that the table fits a narrow page.
-fn one_run_table(run: &FinishedRun, shown: &[MetricColumn]) -> Markup {
+fn one_run_table(run: &FinishedRun, shown: &[MetricColumn<'_>]) -> Markup {
     let RunResult { condition, variants, .. } = &run.result;
     let references: Vec<(&str, &Metrics)> = run.result.references().collect();
     let others = || references.iter().map(|_| NOTHING);
@@ -153,7 +155,7 @@ fn one_run_table(run: &FinishedRun, shown: &[MetricColumn]) -> Markup {
 }
 
 /// Every variant of every run, one row each.
-fn several_runs_table(runs: &[FinishedRun], shown: &[MetricColumn]) -> Markup {
+fn several_runs_table(runs: &[FinishedRun], shown: &[MetricColumn<'_>]) -> Markup {
     let head = html! {
         th { "Variant" } th { "Run" } th { "Seed" }
         @for column in shown { th { (column.format.title) } }
@@ -181,12 +183,14 @@ fn several_runs_table(runs: &[FinishedRun], shown: &[MetricColumn]) -> Markup {
 fn ridges(probes: &BTreeMap<String, ProbeFit>, condition: &str) -> Option<String> {
     let one = |(name, fit): (&String, &ProbeFit)| {
         let of = |target: &str| if target == CONDITION { condition.to_owned() } else { target.to_owned() };
-        let name = match name.strip_suffix(NONLINEAR) {
-            Some(target) if fit.random_features == 0 => {
+        let name = match Predictor::of(name) {
+            (Predictor::Nonlinear, target) if fit.random_features == 0 => {
                 return format!("random features find no more of {} on held-out training images", of(target));
             }
-            Some(target) => format!("{} with {} random features", of(target), fit.random_features),
-            None => of(name),
+            (Predictor::Nonlinear, target) => {
+                format!("{} with {} random features", of(target), fit.random_features)
+            }
+            _ => of(name),
         };
         let chosen = match fit.held_out {
             0 => String::new(),
@@ -225,16 +229,23 @@ fn number(value: Option<f64>, digits: usize) -> String {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::super::comparison::comparison;
-    use super::super::testing::{diverged, run, variant, with};
     use super::*;
+    use crate::run_folder::testing::{diverged, run, variant, with};
 
     #[test]
     fn an_attribute_of_two_runs_has_one_column_whichever_comes_first() {
-        let first = run("a", 0, "probe.condition=age", vec![with("x", &[(R2, 0.25)])]);
-        let further = run("b", 0, "probe.condition=hospital", vec![with("x", &[("age_r2", 0.75)])]);
-        let html = table(&[first, further]).into_string();
-        assert_eq!(html.matches("Leak of age, R²").count(), 1, "{html}");
-        assert!(html.contains("0.250") && html.contains("0.750"), "{html}");
+        for (attribute, metric) in [("age", "age_r2"), ("class", "attribute_class_r2")] {
+            let of = |condition: &str, metric: &str, r2: f64| {
+                run(condition, 0, &format!("probe.condition={condition}"), vec![with("x", &[(metric, r2)])])
+            };
+            let runs = || [of(attribute, R2, 0.25), of("hospital", metric, 0.75)];
+            let [first, further] = runs();
+            for runs in [runs(), [further, first]] {
+                let html = table(&runs).into_string();
+                assert_eq!(html.matches(&format!("Leak of {attribute}, R²")).count(), 1, "{html}");
+                assert!(html.contains("0.250") && html.contains("0.750"), "{html}");
+            }
+        }
     }
 
     #[test]

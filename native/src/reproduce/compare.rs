@@ -128,7 +128,7 @@ fn cell(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::report::testing::variant;
+    use crate::run_folder::testing::variant;
 
     fn metric() -> Metric {
         Metric { name: "top1".into(), title: "Top-1".into(), unit: 100.0, digits: 1 }

@@ -9,9 +9,6 @@ pub(crate) mod drawn;
 mod figure;
 pub(crate) mod output;
 pub(crate) mod plan;
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod reads;
 pub(crate) mod row;
 pub(crate) mod shipped;
 pub(crate) mod table;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::crossed::{ColumnSection, LineSection, crossed};
 use super::row::Row;
-use crate::config::explain::explain;
+use crate::config::reader_error::explain;
 use crate::config::{Changes, Recipe};
 use crate::exit::usage;
 use crate::names::slug;

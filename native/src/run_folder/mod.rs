@@ -16,4 +16,6 @@ pub(crate) mod record;
 mod sealed;
 pub(crate) mod state;
 pub(crate) mod tensorboard;
+#[cfg(test)]
+pub(crate) mod testing;
 mod variant_state;

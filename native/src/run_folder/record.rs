@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use simile_core::kernel::Kernel;
 
 use crate::metrics::Metrics;
 use crate::metrics::names::BASE_RATE;
@@ -134,6 +133,33 @@ pub(crate) struct SmokeTest {
 /// Warnings of each variant before it began, by its name.
 pub(crate) type Warnings = BTreeMap<String, Vec<String>>;
 
+/// A fault of a kernel in the first batch, from which the width to try next follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum KernelFault {
+    /// It tells all images apart, and a wider one would tell fewer.
+    TooNarrow,
+    /// The images that differ are equally far apart, so that a kernel of any width has one value for all of them.
+    EquallyApart,
+}
+
+impl KernelFault {
+    /// The starts of warnings of builds whose results and states have no `kernel`, each with its fault.
+    const FORMER: [(&str, Self); 2] = [
+        ("the kernel tells all images of the first batch apart", Self::TooNarrow),
+        ("the images of the first batch that differ are equally far apart", Self::EquallyApart),
+    ];
+
+    /// The fault that is known from the warnings of such a build alone.
+    fn of_former(warnings: &[String]) -> Option<Self> {
+        let is_told = |(start, _): &(&str, Self)| warnings.iter().any(|warning| warning.starts_with(*start));
+        Self::FORMER.into_iter().find(is_told).map(|(_, fault)| fault)
+    }
+}
+
+/// The faults of kernels before training, by the name of the variant.
+pub(crate) type KernelFaults = BTreeMap<String, KernelFault>;
+
 /// An encoder that was not trained.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Untrained {
@@ -177,6 +203,10 @@ pub(crate) struct VariantResult {
     /// Warnings about its numbers, each with a remedy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) warnings: Vec<String>,
+    /// The fault of its kernel in the first batch, if it has one. Results of older builds lack it: [`kernel_fault`](Self::kernel_fault)
+    /// reads it from their warnings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) kernel: Option<KernelFault>,
     /// The p-values of McNemar's exact test of this variant and the first one on the same images, or on their subjects, by metric.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) paired: BTreeMap<String, f64>,
@@ -253,14 +283,9 @@ impl RunResult {
 }
 
 impl VariantResult {
-    /// True if its kernel is too narrow for the condition.
-    pub(crate) fn kernel_too_narrow(&self) -> bool {
-        self.warnings.iter().any(|warning| warning.starts_with(Kernel::ALL_APART))
-    }
-
-    /// True if its kernel tells all images apart, and a kernel of no other width would help.
-    pub(crate) fn images_equally_apart(&self) -> bool {
-        self.warnings.iter().any(|warning| warning.starts_with(Kernel::EQUALLY_APART))
+    /// The fault of its kernel in the first batch, if it has one.
+    pub(crate) fn kernel_fault(&self) -> Option<KernelFault> {
+        self.kernel.or_else(|| KernelFault::of_former(&self.warnings))
     }
 
     /// The message of the divergence of its training, if it diverged.

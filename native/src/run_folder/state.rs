@@ -16,7 +16,9 @@ use crate::run_folder::folder::{LAST_MODEL, MODEL, RunFolder, STATE, WEIGHTS, by
 use crate::run_folder::hits::StoredHits;
 use crate::run_folder::ledger::Ledger;
 use crate::run_folder::model::variant_file;
-use crate::run_folder::record::{EarlierDevice, ImageCounts, Untrained, VariantResult, Warnings};
+use crate::run_folder::record::{
+    EarlierDevice, ImageCounts, KernelFaults, Untrained, VariantResult, Warnings,
+};
 use crate::run_folder::sealed;
 pub(crate) use crate::run_folder::variant_state::VariantState;
 use crate::shell::quoted;
@@ -44,8 +46,12 @@ pub(crate) struct RunState {
     /// Every variant of the recipe, in its order.
     #[serde(rename = "arms")]
     pub(crate) variants: Vec<VariantState>,
-    /// The warnings of each variant from before it began, by its name.
+    /// The warnings of each variant from before it began, by its name. Those that depend on the length of the run are not among them: it
+    /// can be made longer. Older builds kept those too; they are dropped when the run resumes.
     pub(crate) warnings: Warnings,
+    /// The faults of the kernels in the first batch, by the name of the variant.
+    #[serde(default, skip_serializing_if = "KernelFaults::is_empty")]
+    pub(crate) kernel_faults: KernelFaults,
     /// The results of the probes on the encoder before its first step, once measured.
     pub(crate) untrained: Option<Untrained>,
     /// The metrics without any encoder.
@@ -323,9 +329,9 @@ mod tests {
 
     use super::*;
     use crate::config::testing::with_iterations;
-    use crate::report::testing::variant;
     use crate::run_folder::folder::entries;
     use crate::run_folder::record::devices_in_words;
+    use crate::run_folder::testing::variant;
 
     fn begun() -> (tempfile::TempDir, RunFolder, RunState) {
         let place = tempfile::tempdir().unwrap();

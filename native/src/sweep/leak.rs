@@ -8,13 +8,14 @@ use serde::Serialize;
 use super::outcome::Outcome;
 use super::plan::Plan;
 use crate::config::probe::ProbeSection;
-use crate::metrics::leak::{LINEAR, name_for_variable};
+use crate::metrics::leak::LINEAR;
+use crate::metrics::metric::name_for_variable;
 
 /// The variables whose leak the runs of a sweep may measure.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Attributes {
-    /// The one that the variant hides or keeps, if the recipe probes it; none if it reads none, or the points differ in it.
-    pub(crate) own: Option<String>,
+    /// The one by whose leak the points are compared, as [`ProbeSection::judged`] says; `probed` if the points hide or keep different ones.
+    pub(crate) judged: String,
     /// The one whose metrics are called those of the condition. It is that of all points, because no grid changes `probe`.
     pub(crate) probed: String,
 }
@@ -62,32 +63,25 @@ impl Attributes {
             probe = recipe.probe;
         }
         let own = if own.len() == 1 { own.pop_first().flatten() } else { None };
-        Ok(Self { own: own.filter(|own| probe.probes(own)), probed: probe.condition })
-    }
-
-    /// The variable by whose leak the points are compared: the one that the variant hides, or else the one which the runs call the
-    /// condition. Where it cannot be measured, no other stands for it.
-    fn judged(&self) -> &String {
-        self.own.as_ref().unwrap_or(&self.probed)
+        Ok(Self { judged: probe.judged(own.as_deref()).to_owned(), probed: probe.condition })
     }
 
     /// The leak by which the points are compared, if it is measured.
     pub(crate) fn leak(&self, is_measured: impl Fn(&str) -> bool) -> Option<Leak> {
-        let variable = self.judged();
         let mut leaks = LINEAR.into_iter().map(|metric| Leak {
-            metric: name_for_variable(metric, variable, &self.probed),
-            variable: variable.clone(),
+            metric: name_for_variable(metric, &self.judged, &self.probed),
+            variable: self.judged.clone(),
         });
         leaks.find(|leak| is_measured(&leak.metric))
     }
 
     /// The remedy where no leak is measured, in words.
     pub(crate) fn unmeasured(&self) -> String {
-        let variable = self.judged();
-        let whose = if variable.is_empty() { String::new() } else { format!(" of `{variable}`") };
-        let further = match *variable == self.probed {
+        let Self { judged, probed } = self;
+        let whose = if judged.is_empty() { String::new() } else { format!(" of `{judged}`") };
+        let further = match judged == probed {
             true => String::new(),
-            false => format!(", and leave `{variable}` out of probe.also"),
+            false => format!(", and leave `{judged}` out of probe.also"),
         };
         format!(
             "no run measures a leak{whose}, so --leak-at-most chooses nothing; name another attribute with --set \
@@ -103,6 +97,7 @@ mod tests {
 
     use super::super::axis::{Axis, points};
     use super::*;
+    use crate::config::testing::drawn_text;
 
     /// The variables of a sweep of a recipe that hides two of them, and one that it does not probe.
     fn attributes(variant: &str, grid: &str) -> Attributes {
@@ -116,11 +111,11 @@ mod tests {
             let objective = format!("name = \"fair-cclk\", condition = \"{name}\", {kernel}");
             variant_of(&format!("hide {name}"), &objective)
         };
-        let head = "[data]\ndataset = \"digits\"\ntrain = 64\ntest = 32\nvalidation = 16\n[train]\nbatch = 16\niterations = 2\n";
+        let held_out = "[data]\nvalidation = 16\n";
         let probe = "[probe]\ncondition = \"hospital\"\nalso = [\"age\"]\n";
         let plain = variant_of("plain", "name = \"nt-xent\"");
         let hiding = ["hospital", "age", "site"].map(hiding).concat();
-        fs::write(&file, format!("{head}{probe}{plain}{hiding}")).unwrap();
+        fs::write(&file, drawn_text(&format!("{held_out}{probe}{plain}{hiding}"))).unwrap();
         let recipe = file.display().to_string();
         let axes = Axis::all(&[grid.to_owned()]).unwrap();
         let plan = Plan {
@@ -150,7 +145,7 @@ mod tests {
         assert_eq!(leak(&attributes("hide hospital", rates)), of_hospital);
         assert_eq!(leak(&attributes("plain", rates)), of_hospital);
         let differing = attributes("hide age", "variant.hide age.objective.condition=age,hospital");
-        assert_eq!((leak(&differing), differing.own), (of_hospital.clone(), None));
+        assert_eq!(leak(&differing), of_hospital);
         assert_eq!(leak(&attributes("hide site", rates)), of_hospital, "no run probes the site");
         let age = attributes("hide age", rates);
         assert_eq!(age.leak(|metric| metric == "condition_top1"), None, "that of another is not its leak");

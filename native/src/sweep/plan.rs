@@ -11,7 +11,7 @@ use crate::config::key_path::{is_in, key_of, path_of};
 use crate::config::set::variant_of;
 use crate::config::{Changes, Recipe};
 use crate::data::keys::values::JudgedBy;
-use crate::exit::usage;
+use crate::exit::{Subject, Usage, usage};
 use crate::experiment::several::task::Task;
 
 /// The key of the seed of a run.
@@ -201,11 +201,11 @@ fn judged_by_held_out(recipe: &Recipe) -> Result<()> {
 
 /// The error with `--grid`, which the user wrote, where it names a setting of the point as one of `--set`.
 fn named_by_grid(error: Error, grid_settings: &[String]) -> Error {
-    let text = error.to_string();
-    let reason_after = |setting: &String| text.strip_prefix(&format!("--set {setting}: "));
-    match grid_settings.iter().find_map(|setting| Some((setting, reason_after(setting)?))) {
-        Some((setting, reason)) => usage(format_args!("--grid {setting}: {reason}")),
-        None => error,
+    match error.downcast_ref::<Usage>().and_then(|usage| usage.subject.as_ref()) {
+        Some(Subject::Setting { setting, reason }) if grid_settings.contains(setting) => {
+            usage(format_args!("--grid {setting}: {reason}"))
+        }
+        _ => error,
     }
 }
 
@@ -218,7 +218,6 @@ pub(crate) fn settings<'a>(axes: &'a [Axis], point: &'a Point) -> impl Iterator<
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::exit::Usage;
 
     fn plan<'a>(
         axes: &'a [Axis],

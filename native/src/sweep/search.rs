@@ -129,8 +129,11 @@ impl<'a> Search<'a> {
 /// The variable by whose leak points are compared: the one that the variant hides or keeps, or else the condition of the runs, which
 /// is empty where their data have no variables.
 fn attribute(attributes: &Attributes, outcomes: &[RunOutcome]) -> String {
-    let condition = || outcomes.iter().find_map(RunOutcome::done).map(|run| run.condition.clone());
-    attributes.own.clone().or_else(condition).unwrap_or_default()
+    let Attributes { judged, probed } = attributes;
+    if judged != probed {
+        return judged.clone();
+    }
+    outcomes.iter().find_map(RunOutcome::done).map(|run| run.condition.clone()).unwrap_or_default()
 }
 
 /// The number of images by which the points are judged, or of their subjects, if a run knows it.
@@ -142,8 +145,8 @@ fn held_out(outcomes: &[RunOutcome]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::testing::{run, variant};
     use crate::run_folder::record::ImageCounts;
+    use crate::run_folder::testing::{run, variant};
 
     #[test]
     fn subjects_are_counted_instead_of_their_images() {
@@ -157,14 +160,14 @@ mod tests {
 
     #[test]
     fn points_are_compared_by_an_attribute_that_the_data_have() {
-        let of = |own: Option<&str>, condition: &str| {
+        let of = |judged: &str, condition: &str| {
             let mut result = run("a", 0, "", vec![variant("plain", 0.5)]).result;
             result.condition = condition.into();
-            let attributes = Attributes { own: own.map(str::to_owned), probed: "colour".into() };
+            let attributes = Attributes { judged: judged.into(), probed: "colour".into() };
             attribute(&attributes, &[RunOutcome::Done(Box::new(result))])
         };
-        assert_eq!(of(Some("age"), "colour"), "age");
-        assert_eq!(of(None, "colour"), "colour");
-        assert_eq!(of(None, ""), "", "the data have no variables");
+        assert_eq!(of("age", "colour"), "age");
+        assert_eq!(of("colour", "colour"), "colour");
+        assert_eq!(of("colour", ""), "", "the data have no variables");
     }
 }

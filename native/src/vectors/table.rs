@@ -11,12 +11,12 @@ use crate::columns::names::{FILES, named};
 use crate::columns::split::{self, SplitColumn};
 use crate::columns::subject::SubjectColumn;
 use crate::columns::table::UserTable;
-use crate::columns::words::counted;
 use crate::config::explain::suggestion;
 use crate::console::line;
 use crate::data::keys::values::Broken;
 use crate::data::{ReadTable, TableSection, read_table};
 use crate::exit::usage;
+use crate::words::counted;
 
 /// The rows of a table.
 pub(super) struct Labels {

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Error, Result, anyhow};
 use burn::tensor::Device;
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
-use simile_core::augment::Normalisation;
 use simile_core::data::Images;
 use simile_core::nn::checkpoint::Checkpoint;
 use simile_core::numeric::matrix::Matrix;
@@ -15,7 +14,7 @@ use crate::console::line;
 use crate::data::keys::values::{Broken, Fit};
 use crate::data::{ResizeSpec, read_picture};
 use crate::exit::{Interrupted, usage};
-use crate::experiment::prepare::images::PreparedImages;
+use crate::experiment::prepare::images::{ImageForm, PreparedImages};
 use crate::interrupt;
 
 /// Pictures in one forward pass. Shards are cut between passes, so that every picture is in the same pass however many
@@ -33,10 +32,9 @@ pub(super) fn uninterrupted() -> Result<()> {
     Ok(())
 }
 
-/// An encoder and the form of its images.
+/// An encoder, and the treatment of images that cannot be read.
 pub(super) struct Embedder {
     pub(super) checkpoint: Checkpoint,
-    pub(super) normalisation: Normalisation,
     pub(super) device: Device,
     pub(super) broken: Broken,
 }
@@ -132,8 +130,9 @@ impl Embedder {
     }
 
     fn rows(&self, images: Images) -> Result<Matrix> {
-        let shape = (&self.checkpoint.metadata.encoder, None);
-        let prepared = PreparedImages::new(&images.into(), shape, &self.normalisation, &self.device);
+        // They have the side of its input already.
+        let form = ImageForm { resize: None, ..ImageForm::from(&self.checkpoint.metadata) };
+        let prepared = PreparedImages::new(&images.into(), &form, &self.device);
         Ok(to_matrix(&prepared.features(&self.checkpoint.encoder)?)?)
     }
 }

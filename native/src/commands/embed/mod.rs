@@ -20,7 +20,7 @@ use crate::cli::{Embed, Shard};
 use crate::console::{Console, Progress, line};
 use crate::data::keys::values::Broken;
 use crate::exit::{Interrupted, usage};
-use crate::experiment::prepare::images::PreparedImages;
+use crate::experiment::prepare::images::{ImageForm, PreparedImages};
 use crate::export::annotated;
 use crate::export::vectors::{Format, csv};
 use crate::interrupt;
@@ -80,8 +80,7 @@ pub(super) fn run(arguments: &Embed, console: Console) -> Result<()> {
     // Before there is a temporary file, which a signal would leave behind.
     interrupt::listen_between(UNIT)?;
     let files = listing.files(range);
-    let normalisation = checkpoint.metadata.normalisation();
-    let embedder = Embedder { checkpoint, normalisation, device, broken: arguments.broken };
+    let embedder = Embedder { checkpoint, device, broken: arguments.broken };
     match arguments.out.as_deref().zip(format) {
         Some(out) => {
             let vector_file = write(&embedder, (files, count), out)?;
@@ -200,12 +199,12 @@ fn embed_data_set(arguments: &Embed, checkpoint: &Checkpoint, device: Device) ->
     refuse_folder_of_drawn(&recipe.data, arguments.data.as_deref())?;
     let folder = model_data::folder(model, arguments.data.as_deref())?;
     let splits = model_data::splits(model, &recipe, folder.as_deref(), &device)?;
-    let normalisation = checkpoint.metadata.normalisation();
-    let shape = (&checkpoint.metadata.encoder, checkpoint.metadata.resize);
+    let form = ImageForm::from(&checkpoint.metadata);
     let features = |images: &ImageSet| {
-        let prepared = PreparedImages::new(images, shape, &normalisation, &device);
+        let prepared = PreparedImages::new(images, &form, &device);
         prepared.features_while(&checkpoint.encoder, &uninterrupted)
     };
+    annotated::left_out(&splits).iter().for_each(line);
     interrupt::listen_between(UNIT)?;
     let [images, dimensions] =
         annotated::write(&file, &splits, features).map_err(|error| match error.is::<Interrupted>() {

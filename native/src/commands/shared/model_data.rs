@@ -8,8 +8,9 @@ use simile_core::nn::checkpoint::Metadata;
 
 use crate::config::Recipe;
 use crate::exit::usage;
+use crate::experiment::prepare::data_errors::explained;
 use crate::experiment::prepare::prior;
-use crate::experiment::prepare::splits::{Splits, explained};
+use crate::experiment::prepare::splits::Splits;
 use crate::experiment::resume::same_data::check_same_pictures;
 use crate::run_folder::folder::RunFolder;
 use crate::run_folder::model::file as file_of;

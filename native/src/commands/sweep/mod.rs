@@ -11,7 +11,6 @@ use super::shared::named_data::refuse_folder_of_drawn;
 use super::shared::runs::{listed_or_run, refuse_run};
 use super::shared::shipped::{ShippedKind, refuse_other_kind};
 use crate::cli::Sweep as Arguments;
-use crate::columns::words::number_of;
 use crate::console::{Console, line};
 use crate::experiment::several::task::nothing_missing;
 use crate::experiment::several::{Several, devices_of};
@@ -24,6 +23,7 @@ use crate::sweep::outcome::{Criterion, Outcome};
 use crate::sweep::output::Sweep;
 use crate::sweep::plan::Plan;
 use crate::sweep::search::{Search, SummaryTexts};
+use crate::words::number_of;
 
 pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
     refuse_other_kind(&arguments.recipe, &[ShippedKind::Recipe])?;

@@ -24,7 +24,7 @@ use crate::experiment::resume::{ResumeOptions, recipe_of, resume};
 use crate::experiment::run;
 use crate::metrics::Metrics;
 use crate::metrics::format::MetricFormat;
-use crate::metrics::names::NONLINEAR;
+use crate::metrics::metric::Predictor;
 use crate::metrics::over_runs::over_runs;
 use crate::peers::{self, ProcessGroup, SEPARATE};
 use crate::report::smoke;
@@ -175,7 +175,7 @@ fn text(result: &RunResult) -> String {
     let measured = result.variants.iter().flat_map(|variant| variant.metrics.keys().map(String::as_str));
     let shown: Vec<(&str, MetricFormat)> = over_runs(measured)
         .into_iter()
-        .filter(|name| !name.ends_with(NONLINEAR))
+        .filter(|name| Predictor::of(name).0 != Predictor::Nonlinear)
         .map(|name| (name, MetricFormat::of(name, &result.condition)))
         .collect();
     let titles = shown.iter().map(|(_, format)| format.title.as_str());
@@ -214,8 +214,8 @@ mod tests {
 
     use super::*;
     use crate::metrics::names::CONDITION_TOP1;
-    use crate::report::testing::{run, variant};
     use crate::run_folder::record::EarlierDevice;
+    use crate::run_folder::testing::{run, variant};
 
     #[test]
     fn the_table_of_a_run_has_the_leaks_of_further_attributes() {

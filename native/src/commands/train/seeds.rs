@@ -192,9 +192,9 @@ mod tests {
     use crate::config::Changes;
     use crate::exit::Usage;
     use crate::metrics::names::{BASE_RATE, TOP1};
-    use crate::report::testing;
     use crate::run_folder::folder::RECIPE;
     use crate::run_folder::record::{EarlierDevice, VariantResult};
+    use crate::run_folder::testing;
 
     #[test]
     fn a_variant_that_diverged_is_in_no_mean() {

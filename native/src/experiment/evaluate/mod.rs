@@ -18,82 +18,89 @@ use crate::config::probe::Probe;
 use crate::config::variant::RecipeVariant;
 use crate::exit::usage;
 use crate::experiment::features::Features;
-use crate::experiment::prepare::splits::Splits;
 use crate::interrupt;
-use crate::metrics::names::CLASSIFIER;
+use crate::metrics::metric::Predictor;
 use crate::metrics::{Hits, Metrics};
 use crate::run_folder::record::ProbeFit;
 
-/// The results of a network on the test images.
+/// The results of a network on the evaluation images.
 pub(crate) struct Evaluation {
     pub(crate) metrics: Metrics,
     /// The fits of the probes that have a penalty.
     pub(crate) probes: BTreeMap<String, ProbeFit>,
-    /// The class that the linear probe gives each test image.
+    /// The class that the linear probe gives each evaluation image.
     guesses: Vec<usize>,
     pub(crate) hits: Hits,
-    /// Features of the test images, `[n, embedding size]`.
+    /// Features of the evaluation images, `[n, embedding size]`.
     features: Features,
 }
 
 impl Evaluation {
     /// The figures of the variant, to be drawn.
     pub(crate) fn drawing<'a>(&'a self, session: &'a Session, variant: &'a RecipeVariant) -> Drawing<'a> {
-        let Splits { train, test, .. } = &session.splits;
+        let (train, evaluated) = (&session.splits.train, &session.splits.evaluated.dataset);
         let condition = &session.recipe.probe.condition;
-        Drawing { variant, condition, train, test, features: &self.features, guesses: &self.guesses }
+        Drawing {
+            variant,
+            condition,
+            train,
+            test: evaluated,
+            features: &self.features,
+            guesses: &self.guesses,
+        }
     }
 }
 
-/// Fits probes to the training images and measures them on the test images, with the objectives of `probe.objectives` and
+/// Fits probes to the training images and measures them on the evaluation images, with the objectives of `probe.objectives` and
 /// the scores of the network's own classifier, where it has one.
 ///
 /// # Errors
 /// If features are not finite, or an objective is not defined on a batch; [`Interrupted`](crate::exit::Interrupted) if the user
 /// requests it.
 pub(crate) fn evaluate(session: &Session, variant: &RecipeVariant, model: &Model) -> Result<Evaluation> {
-    let normalisation = session.normalisation()?;
-    let Splits { train, test, .. } = &session.splits;
+    let form = session.image_form()?;
+    let (train, evaluated) = (&session.splits.train, &session.splits.evaluated.dataset);
     let (measured, features) = probed(session, &model.encoder)?;
     let ProbeResults { mut metrics, guesses, probes, hits } = measured;
     session.check_interrupted()?;
     let viewing = Viewing {
         augmentation: &session.recipe.augment,
-        normalisation: &normalisation,
+        normalisation: &form.normalisation,
         device: &session.devices.first.device,
     };
     let network = Frozen::new(&model.encoder, Some(&model.head));
     let objectives = &session.recipe.probe.objectives;
-    metrics.extend(objective::measure(objectives, &network, &viewing, [train, test])?);
+    metrics.extend(objective::measure(objectives, &network, &viewing, [train, evaluated])?);
     let classes = train.classes.len();
     if variant.scores(classes, 0) == Some(classes) {
         let scores =
-            session.prepared(test, &normalisation).scores_while(model, &|| session.check_interrupted())?;
+            session.prepared(evaluated, &form).scores_while(model, &|| session.check_interrupted())?;
         let scores = variant.class_scores(scores).map_err(usage)?;
         if scores.columns() == classes {
-            let own = class_metrics(&session.recipe.probe, &scores, test)?;
-            metrics.extend(own.into_iter().map(|(name, value)| (format!("{CLASSIFIER}{name}"), value)));
+            let own = class_metrics(&session.recipe.probe, &scores, evaluated)?;
+            let named = |(name, value): (String, f64)| (Predictor::OwnClassifier.named(&name), value);
+            metrics.extend(own.into_iter().map(named));
         }
     }
     Ok(Evaluation { metrics, probes, guesses, hits, features })
 }
 
-/// The results of the linear probes on the features of an encoder, and its features of the test images.
+/// The results of the linear probes on the features of an encoder, and its features of the evaluation images.
 ///
 /// # Errors
 /// If features are not finite; [`Interrupted`](crate::exit::Interrupted) if the user requests it.
 fn probed(session: &Session, encoder: &Encoder) -> Result<(ProbeResults, Features)> {
-    let normalisation = session.normalisation()?;
-    let Splits { train, test, .. } = &session.splits;
+    let form = session.image_form()?;
+    let (train, evaluated) = (&session.splits.train, &session.splits.evaluated.dataset);
     let features = |dataset: &Dataset| {
-        session.prepared(dataset, &normalisation).features_while(encoder, &|| session.check_interrupted())
+        session.prepared(dataset, &form).features_while(encoder, &|| session.check_interrupted())
     };
-    let (train_features, test_features) = (features(train)?, features(test)?);
+    let (train_features, evaluated_features) = (features(train)?, features(evaluated)?);
     let sets = [
         LabelledFeatures { features: &train_features, dataset: train },
-        LabelledFeatures { features: &test_features, dataset: test },
+        LabelledFeatures { features: &evaluated_features, dataset: evaluated },
     ];
     let measured = measure_while(&session.recipe.probe, Probe::Linear, sets, interrupt::check_interrupted)
         .map_err(|error| session.error_of(error))?;
-    Ok((measured, test_features))
+    Ok((measured, evaluated_features))
 }

@@ -2,16 +2,14 @@
 //! without any encoder.
 
 use anyhow::Result;
-use simile_core::algorithm::{AlgorithmConfig, DifficultySettings, EvaluatedNetwork, ModelConfig};
+use simile_core::algorithm::ModelConfig;
 use simile_core::eval::mcnemar::p_value;
 use simile_core::train::{Purpose, stream};
 
 use super::probed;
-use crate::config::variant::RecipeVariant;
 use crate::console::line;
 use crate::exit::usage;
 use crate::experiment::evaluate::probe::{ProbeResults, base_rates};
-use crate::experiment::prepare::splits::Splits;
 use crate::experiment::session::Session;
 use crate::metrics::format::MetricFormat;
 use crate::metrics::names::TOP1;
@@ -24,8 +22,8 @@ use crate::run_folder::record::Untrained;
 const MOST_CHANCE: f64 = 0.05;
 
 /// The same probes on the encoder before its first step, measured once: every variant begins with the same encoder, whose
-/// weights follow from the seed. The bias-amplifying network of the method `difficulty` alone begins with others, as released: it is
-/// drawn after the debiased one. If all variants evaluate that, its first weights are measured.
+/// weights follow from the seed. A network that a method draws after another one begins with others. If all variants evaluate such a
+/// second network, its first weights are measured.
 ///
 /// # Errors
 /// If features are not finite; [`Interrupted`](crate::exit::Interrupted) if the user requests it.
@@ -33,39 +31,33 @@ pub(crate) fn probe_once(session: &mut Session) -> Result<Untrained> {
     if let Some(untrained) = &session.state.untrained {
         return Ok(untrained.clone());
     }
-    let Splits { train, test, .. } = &session.splits;
     let network = ModelConfig {
         encoder: session.recipe.encoder.config.clone(),
         head: session.recipe.head.of(None),
         weights: session.weights.clone(),
     };
-    let is_second = session.recipe.variants().iter().all(is_of_second);
-    let name = match &session.weights {
-        None if is_second => "Untrained bias-amplifying network",
-        None => "Untrained network",
-        Some(_) => "Network as it was loaded",
+    let variants = session.recipe.variants();
+    let seconds = variants.iter().map(|variant| variant.algorithm.second_network_evaluated());
+    let second = seconds.collect::<Option<Vec<&str>>>().and_then(|names| names.first().copied());
+    let name = match (&session.weights, second) {
+        (None, Some(second)) => format!("Untrained {second}"),
+        (None, None) => "Untrained network".to_owned(),
+        (Some(_), _) => "Network as it was loaded".to_owned(),
     };
     line(format_args!("{}: probing", name.to_lowercase()));
     let mut rng = stream(session.recipe.train.seed, Purpose::Initialisation, 0);
     let device = &session.devices.first.device;
-    if is_second {
+    if second.is_some() {
         network.init(device, &mut rng).map_err(usage)?;
     }
     let encoder = network.init(device, &mut rng).map_err(usage)?.encoder;
     let (ProbeResults { metrics, probes, hits, .. }, _) = probed(session, &encoder)?;
-    let untrained = Untrained { name: name.into(), metrics, probes };
-    session.state.base_rates = base_rates(&session.recipe.probe, train, test)?;
+    let untrained = Untrained { name, metrics, probes };
+    let (train, evaluated) = (&session.splits.train, &session.splits.evaluated.dataset);
+    session.state.base_rates = base_rates(&session.recipe.probe, train, evaluated)?;
     session.state.untrained_hits = StoredHits::of(&hits);
     session.state.untrained = Some(untrained.clone());
     Ok(untrained)
-}
-
-/// True if a variant evaluates the second network that its method draws.
-fn is_of_second(variant: &RecipeVariant) -> bool {
-    matches!(
-        variant.algorithm,
-        AlgorithmConfig::Difficulty(DifficultySettings { evaluated: EvaluatedNetwork::BiasAmplifying, .. })
-    )
 }
 
 /// A warning if the network has a lower accuracy of the class after training than before, by more than chance may give on these test

@@ -205,19 +205,14 @@ fn solve_warning(samples: usize, bytes: u128, free: u64) -> Option<String> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use std::path::Path;
-
     use simile_core::numeric::matrix::Matrix;
 
     use super::*;
+    use crate::config::testing::drawn;
 
     /// A run with batches of 16 and an objective.
     fn recipe(objective: &str) -> Recipe {
-        let text = format!(
-            "name = \"mine\"\n\n[data]\ndataset = \"digits\"\ntrain = 32\ntest = 8\n\n[train]\nbatch = 16\niterations = 2\n\n\
-             [objective]\n{objective}"
-        );
-        Recipe::resolved(&text, Path::new("mine.toml")).unwrap()
+        drawn(&format!("[objective]\n{objective}"))
     }
 
     #[test]

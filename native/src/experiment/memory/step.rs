@@ -177,10 +177,8 @@ impl Step<'_> {
 
     /// The key that sets how many images the network sees at once, and its value.
     fn images_at_once(&self) -> (&'static str, usize) {
-        match &self.variant.algorithm {
-            AlgorithmConfig::GradCache(GradCacheSettings { chunk, .. }) => ("method.chunk", *chunk),
-            _ => ("train.batch", self.recipe.train.batch),
-        }
+        let batch = ("train.batch", self.recipe.train.batch);
+        self.variant.algorithm.chunk().map_or(batch, |chunk| ("method.chunk", chunk))
     }
 
     /// The change of the recipe with which the step keeps the limits, in words.

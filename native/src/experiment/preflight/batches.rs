@@ -146,6 +146,8 @@ mod tests {
 
     use super::*;
     use crate::config::Changes;
+    use crate::data::EvaluationSplit;
+    use crate::experiment::prepare::splits::Evaluated;
 
     /// A run of one variant with an objective.
     fn of(objective: &str, set: &[&str]) -> Recipe {
@@ -177,7 +179,8 @@ mod tests {
     }
 
     fn refusal_of_length(recipe: &Recipe, train: Dataset) -> String {
-        let splits = Splits { train, test: digits(2), validation: None };
+        let evaluated = Evaluated { dataset: digits(2), split: EvaluationSplit::Test };
+        let splits = Splits { train, evaluated, to_choose: None };
         check_length(recipe, &splits).map_or_else(|error| error.to_string(), |()| String::new())
     }
 

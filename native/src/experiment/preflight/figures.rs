@@ -17,14 +17,15 @@ const FEW: usize = 24;
 pub(super) fn check_figures(
     variant: &RecipeVariant,
     recipe: &Recipe,
-    Splits { train, test, .. }: &Splits,
+    Splits { train, evaluated, .. }: &Splits,
 ) -> Result<()> {
+    let test = &evaluated.dataset;
     let few = test.subset(&(0..test.len().min(FEW)).collect::<Vec<_>>())?;
     let condition = &recipe.probe.condition;
     let width = recipe.encoder.config.embedding_size().min(FEATURES);
     let features = random_features([few.len(), width], 1)?;
     Drawing { variant, condition, train, test: &few, features: &features, guesses: &few.labels }
         .add_to(&mut Figures::default())
-        .context(format!("drawing {} {} images", test.len(), recipe.data.evaluation_split()))
+        .context(format!("drawing {} {} images", test.len(), evaluated.split))
         .map_err(would_fail)
 }

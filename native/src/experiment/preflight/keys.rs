@@ -1,12 +1,13 @@
 //! Checks of keys of a recipe against its images, and the place of a variant's error among its keys.
 
-use anyhow::Result;
+use anyhow::{Error, Result};
 use simile_core::data::{Condition, Dataset};
 
 use crate::config::probe::ProbeSection;
 use crate::config::variant::RecipeVariant;
 use crate::config::{Recipe, VARIANTS};
-use crate::exit::usage;
+use crate::exit::{Subject, Usage, usage};
+use crate::experiment::prepare::splits::Evaluated;
 
 /// Checks that the probed attributes exist, unless the data set has none at all.
 pub(super) fn check_variables(recipe: &Recipe, train: &Dataset) -> Result<()> {
@@ -23,17 +24,16 @@ pub(super) fn check_variables(recipe: &Recipe, train: &Dataset) -> Result<()> {
     }
 }
 
-/// Checks that there are test images to compare with each other, as figures do.
-pub(super) fn check_test_images(recipe: &Recipe, test: &Dataset) -> Result<()> {
-    if test.len() > 1 {
+/// Checks that there are evaluation images to compare with each other, as figures do.
+pub(super) fn check_evaluated(recipe: &Recipe, Evaluated { dataset, split }: &Evaluated) -> Result<()> {
+    if dataset.len() > 1 {
         return Ok(());
     }
-    let key = if recipe.data.validation > 0 { "validation" } else { "test" };
+    let key = split.key();
     Err(usage(format_args!(
-        "{}a run needs at least 2 {} images, and has {}: raise `data.{key}`, or add pictures",
+        "{}a run needs at least 2 {split} images, and has {}: raise `data.{key}`, or add pictures",
         recipe.origin.of(&["data", key]),
-        recipe.data.evaluation_split(),
-        test.len()
+        dataset.len()
     )))
 }
 
@@ -52,13 +52,14 @@ pub(super) fn check_ridge(recipe: &Recipe, train: &Dataset) -> Result<()> {
     }
 }
 
-/// The path of an error of a variant in the text of its recipe: that of the key whose attribute the error names, or that of the variant.
-pub(super) fn place_of<'a>(recipe: &Recipe, variant: &'a RecipeVariant, error: &str) -> Vec<&'a str> {
-    let RecipeVariant { name, objective, .. } = variant;
-    let path = if recipe.written_variants.is_empty() { vec![] } else { vec![VARIANTS, name.as_str()] };
-    let keys = [("condition", &objective.condition), ("bias", &objective.bias)];
-    let is_named = |value: &&String| error.contains(&format!("`{value}`"));
-    let key = keys.into_iter().find(|(_, value)| value.as_ref().filter(is_named).is_some());
+/// The path of an error of a variant in the text of its recipe: that of the key of its objective which is wrong, or that of the variant.
+pub(super) fn place_of<'a>(recipe: &Recipe, variant: &'a RecipeVariant, error: &Error) -> Vec<&'a str> {
+    let path =
+        if recipe.written_variants.is_empty() { vec![] } else { vec![VARIANTS, variant.name.as_str()] };
+    let key = match error.downcast_ref::<Usage>().and_then(|usage| usage.subject.as_ref()) {
+        Some(Subject::ObjectiveKey(key)) => Some(*key),
+        _ => None,
+    };
     let section = (key.is_some() || path.is_empty()).then_some("objective");
-    path.into_iter().chain(section).chain(key.map(|(key, _)| key)).collect()
+    path.into_iter().chain(section).chain(key).collect()
 }

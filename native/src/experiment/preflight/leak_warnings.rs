@@ -8,6 +8,7 @@ use crate::config::Recipe;
 use crate::config::probe::ProbeSection;
 use crate::data::EvaluationSplit;
 use crate::experiment::evaluate::probe::unseen;
+use crate::experiment::prepare::splits::Evaluated;
 
 /// The words of a command for its data.
 #[derive(Debug, Clone, Copy)]
@@ -27,12 +28,8 @@ impl WarningTerms<'_> {
     }
 }
 
-/// The warnings about the probed attributes of a recipe. `evaluation_split` is that of the test images.
-pub(super) fn probe_warnings(
-    recipe: &Recipe,
-    train: &Dataset,
-    (test, evaluation_split): (&Dataset, EvaluationSplit),
-) -> Vec<String> {
+/// The warnings about the probed attributes of a recipe.
+pub(super) fn probe_warnings(recipe: &Recipe, train: &Dataset, evaluated: &Evaluated) -> Vec<String> {
     if train.conditions.is_empty() {
         let names = std::iter::once(&recipe.probe.condition).chain(&recipe.probe.also);
         let named: Vec<String> =
@@ -46,8 +43,9 @@ pub(super) fn probe_warnings(
         };
         return (!named.is_empty()).then(warning).into_iter().collect();
     }
-    let terms = WarningTerms { things: "images", evaluation_split, key: Some("probe.condition") };
-    leak_warnings(&recipe.probe, [train, test], terms)
+    let terms =
+        WarningTerms { things: "images", evaluation_split: evaluated.split, key: Some("probe.condition") };
+    leak_warnings(&recipe.probe, [train, &evaluated.dataset], terms)
 }
 
 /// The warnings about probed attributes whose leak cannot be measured, or looks smaller than it is.
@@ -166,7 +164,8 @@ mod tests {
         let mut recipe = recipe.unwrap();
         let train = images(|i| i % 2, 1.0);
         let of = |recipe: &Recipe, test: &Dataset| {
-            probe_warnings(recipe, &train, (test, EvaluationSplit::Validation)).join("\n")
+            let evaluated = Evaluated { dataset: test.clone(), split: EvaluationSplit::Validation };
+            probe_warnings(recipe, &train, &evaluated).join("\n")
         };
         assert_eq!(of(&recipe, &images(|i| i % 2, 1.0)), "");
         let all = of(&recipe, &images(|_| 2, 1.0));

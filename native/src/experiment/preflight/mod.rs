@@ -15,8 +15,9 @@ use anyhow::{Context as _, Result};
 
 use self::batches::check_batches;
 use self::figures::check_figures;
-use self::keys::{check_ridge, check_test_images, check_variables, place_of};
+use self::keys::{check_evaluated, check_ridge, check_variables, place_of};
 use self::probes::check_probes;
+use self::warnings::{Doubts, doubts};
 use crate::config::Recipe;
 use crate::config::variant::RecipeVariant;
 use crate::console::line;
@@ -30,13 +31,13 @@ use crate::experiment::prepare::prefetch::resident_limit;
 use crate::experiment::prepare::splits::Splits;
 use crate::experiment::step_settings::side_of_pictures;
 use crate::experiment::train::trainer::TrainerInputs;
-use crate::run_folder::record::Warnings;
+use crate::run_folder::record::{KernelFaults, Warnings};
 
 pub(super) use self::batches::check_length;
 pub(crate) use self::leak_warnings::{WarningTerms, class_warning, leak_warnings};
 pub(super) use self::probes::metric_names;
 pub(crate) use self::probes::{check_classes, check_measured};
-pub(super) use self::warnings::{print_unreached_stage_warnings, renew_for_length};
+pub(super) use self::warnings::{print_unreached_stage_warnings, unreached_stage_warnings};
 
 /// Checks that every device computes in the recipe's precision.
 ///
@@ -72,8 +73,9 @@ pub(super) fn check_memory(recipe: &Recipe, images: usize, devices: &DeviceSet) 
 
 /// The warnings and metrics of a run, as far as they are known before it begins.
 pub(super) struct PreflightReport {
-    /// The warnings of each variant.
+    /// The warnings of each variant but those that depend on the length of the run.
     pub(super) warnings: Warnings,
+    pub(super) kernel_faults: KernelFaults,
     /// The names of the metrics that its variants will have, or can have.
     pub(super) metrics: BTreeSet<String>,
 }
@@ -84,33 +86,35 @@ pub(super) struct PreflightReport {
 /// # Errors
 /// A usage error if the run would fail later.
 pub(super) fn preflight(recipe: &Recipe, splits: &Splits, devices: &DeviceSet) -> Result<PreflightReport> {
-    let Splits { train, test, .. } = splits;
-    check_test_images(recipe, test)?;
+    let Splits { train, evaluated, .. } = splits;
+    check_evaluated(recipe, evaluated)?;
     check_variables(recipe, train)?;
     check_ridge(recipe, train)?;
-    let probe_warnings = leak_warnings::probe_warnings(recipe, train, (test, recipe.data.evaluation_split()));
+    let probe_warnings = leak_warnings::probe_warnings(recipe, train, evaluated);
     counts::check_run(recipe, train)?;
     let metrics = check_probes(recipe, splits)?;
-    let mut warnings = Warnings::new();
+    let (mut warnings, mut kernel_faults) = (Warnings::new(), KernelFaults::new());
     for variant in recipe.variants() {
-        let variant_warnings = check_variant(&variant, recipe, splits, devices);
-        let mut variant_warnings = variant_warnings.map_err(|error| {
-            let place = recipe.origin.of(&place_of(recipe, &variant, &error.to_string()));
+        let doubts = check_variant(&variant, recipe, splits, devices).map_err(|error| {
+            let place = recipe.origin.of(&place_of(recipe, &variant, &error));
             error.context(format!("{place}variant `{}`", variant.name))
         })?;
+        let Doubts { warnings: mut variant_warnings, kernel } = doubts;
         variant_warnings
             .iter()
             .for_each(|warning| line(format_args!("warning: {}: {warning}", variant.name)));
         variant_warnings.extend(probe_warnings.iter().cloned());
+        kernel_faults.extend(kernel.map(|fault| (variant.name.clone(), fault)));
         warnings.insert(variant.name, variant_warnings);
     }
+    print_unreached_stage_warnings(recipe);
     probe_warnings.iter().for_each(|warning| line(format_args!("warning: {warning}")));
     for measured in &recipe.probe.objectives {
         let name = &measured.objective.name;
-        Context::new(&measured.objective, test, recipe.train.seed)
+        Context::new(&measured.objective, &evaluated.dataset, recipe.train.seed)
             .with_context(|| format!("measuring `{name}`"))?;
     }
-    Ok(PreflightReport { warnings, metrics })
+    Ok(PreflightReport { warnings, kernel_faults, metrics })
 }
 
 /// The refusal of a run in which a stage after training would fail.
@@ -118,13 +122,13 @@ fn would_fail(error: anyhow::Error) -> anyhow::Error {
     usage(format_args!("the evaluation would fail: {}", message_with_causes(&error)))
 }
 
-/// Checks that a variant can be trained and drawn, and returns its warnings.
+/// Checks that a variant can be trained and drawn, and returns the doubts about its settings.
 fn check_variant(
     variant: &RecipeVariant,
     recipe: &Recipe,
     splits: &Splits,
     devices: &DeviceSet,
-) -> Result<Vec<String>> {
+) -> Result<Doubts> {
     let train = &splits.train;
     let context = Context::new(&variant.objective, train, recipe.train.seed)?;
     drop(Order::of(&variant.objective, &context, recipe.train.sampling(train.len()))?);
@@ -139,5 +143,5 @@ fn check_variant(
         ));
     }
     check_figures(variant, recipe, splits)?;
-    warnings::variant_warnings(variant, recipe, &context, train)
+    doubts(variant, recipe, &context, train)
 }

@@ -11,26 +11,25 @@ use super::stand_in::{StandIn, first_of_each};
 use super::would_fail;
 use crate::config::Recipe;
 use crate::config::probe::{Probe, ProbeSection};
-use crate::data::EvaluationSplit;
 use crate::exit::usage;
 use crate::experiment::evaluate::probe::watched::unchecked;
 use crate::experiment::evaluate::probe::{class_metrics, measure, measure_classes_while};
-use crate::experiment::prepare::splits::Splits;
-use crate::metrics::names::CLASSIFIER;
+use crate::experiment::prepare::splits::{Evaluated, Splits};
+use crate::metrics::metric::{OBJECTIVE_SPLITS, Predictor};
 
 /// Checks that the probes can be fitted and measured, and that the metric for the choice of the encoder exists. Returns the names of
 /// all metrics of the run.
 pub(super) fn check_probes(recipe: &Recipe, splits: &Splits) -> Result<BTreeSet<String>> {
     let names = metric_names(recipe, splits)?;
-    let Splits { train, validation, .. } = splits;
-    let (Some(selection), Some(validation)) = (&recipe.selection, validation) else { return Ok(names) };
+    let Splits { train, to_choose, .. } = splits;
+    let (Some(selection), Some(to_choose)) = (&recipe.selection, to_choose) else { return Ok(names) };
     let probe = in_short(&recipe.probe);
     let fitted = StandIn::of(train, 0)?;
-    let held_out = StandIn::of(validation, 2)?;
+    let held_out = StandIn::of(to_choose, 2)?;
     // Class scores have the metrics of a linear probe.
     let readout = selection.readout.probe().unwrap_or(Probe::Linear);
     let metrics = measure_classes_while(&probe, readout, [fitted.labelled(), held_out.labelled()], unchecked)
-        .context(format!("on {} images to choose by", validation.len()))
+        .context(format!("on {} images to choose by", to_choose.len()))
         .map_err(would_fail)?;
     match metrics.contains_key(&selection.metric) {
         true => Ok(names),
@@ -45,30 +44,25 @@ pub(super) fn check_probes(recipe: &Recipe, splits: &Splits) -> Result<BTreeSet<
 
 /// The names of all metrics of a run: of its probes, of its objectives on frozen networks, and of classifiers of its variants.
 pub(in crate::experiment) fn metric_names(recipe: &Recipe, splits: &Splits) -> Result<BTreeSet<String>> {
-    let mut names = check_measured(&recipe.probe, splits, recipe.data.evaluation_split())?;
+    let mut names = check_measured(&recipe.probe, splits)?;
     let classes = splits.train.classes.len();
     if recipe.variants().iter().any(|variant| variant.scores(classes, 0).is_some()) {
-        let some = StandIn::of(&splits.test, 1)?.dataset;
+        let some = StandIn::of(&splits.evaluated.dataset, 1)?.dataset;
         let own = class_metrics(&recipe.probe, &Matrix::zeros(some.len(), classes), &some)?;
-        names.extend(own.into_keys().map(|name| format!("{CLASSIFIER}{name}")));
+        names.extend(own.into_keys().map(|name| Predictor::OwnClassifier.named(&name)));
     }
     for objective in &recipe.probe.objectives {
-        names.extend(["train", "test"].map(|split| format!("{}_{split}", objective.metric())));
+        names.extend(OBJECTIVE_SPLITS.map(|split| objective.metric(split)));
     }
     Ok(names)
 }
 
-/// Checks that probes can be fitted to the training images and measured on the test images, those of `evaluation_split`.
-/// Returns the names of the metrics.
+/// Checks that probes can be fitted to the training images and measured on the evaluation images. Returns the names of the metrics.
 ///
 /// # Errors
 /// A usage error says why they cannot.
-pub(crate) fn check_measured(
-    probe: &ProbeSection,
-    splits: &Splits,
-    evaluation_split: EvaluationSplit,
-) -> Result<BTreeSet<String>> {
-    let Splits { train, test, .. } = splits;
+pub(crate) fn check_measured(probe: &ProbeSection, splits: &Splits) -> Result<BTreeSet<String>> {
+    let Splits { train, evaluated: Evaluated { dataset: test, split }, .. } = splits;
     check_classes(train, "images")?;
     let measured = measure(
         &in_short(probe),
@@ -76,8 +70,7 @@ pub(crate) fn check_measured(
         StandIn::of(train, 0)?.labelled(),
         StandIn::of(test, 1)?.labelled(),
     );
-    let measured =
-        measured.context(format!("on {} {evaluation_split} images", test.len())).map_err(would_fail)?;
+    let measured = measured.context(format!("on {} {split} images", test.len())).map_err(would_fail)?;
     Ok(measured.metrics.into_keys().collect())
 }
 

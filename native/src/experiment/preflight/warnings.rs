@@ -6,7 +6,6 @@ use simile_core::algorithm::Onset;
 use simile_core::data::{Condition, Dataset};
 use simile_core::kernel::{Kernel, Remedy, Undecided};
 use simile_core::loss::Conditioning;
-use simile_core::numeric::matrix::Matrix;
 use simile_core::train::{Purpose, stream};
 
 use super::leak_warnings::one_value;
@@ -18,26 +17,32 @@ use crate::data::{Classes, tie_to_class};
 use crate::exit::usage;
 use crate::experiment::prepare::context::Context;
 use crate::experiment::prepare::order::Order;
-use crate::run_folder::record::Warnings;
+use crate::run_folder::record::KernelFault;
 
 /// Images whose two views are compared.
 const VIEWS_COMPARED: usize = 1024;
 /// An attribute whose association with the class is at least this nearly determines it.
 const NEARLY_THE_CLASS: f64 = 0.9;
 
-/// The warnings of a variant.
+/// The doubts about the settings of a variant, but for those that depend on the length of the run.
+pub(super) struct Doubts {
+    pub(super) warnings: Vec<String>,
+    pub(super) kernel: Option<KernelFault>,
+}
+
+/// The doubts about a variant.
 ///
 /// # Errors
 /// If its first batch cannot be built.
-pub(crate) fn variant_warnings(
+pub(super) fn doubts(
     variant: &RecipeVariant,
     recipe: &Recipe,
     context: &Context,
     train: &Dataset,
-) -> Result<Vec<String>> {
+) -> Result<Doubts> {
     let mut warnings: Vec<String> = Vec::new();
+    let mut fault = None;
     warnings.extend(views_alike(variant, recipe, train)?);
-    warnings.extend(unreached_stage_warnings(variant, recipe));
     let section = &variant.objective;
     let one_value = |name: &str| {
         one_value(name, train).map(|value| format!("{value} in all {} training images", train.len()))
@@ -60,17 +65,22 @@ pub(crate) fn variant_warnings(
             let mut batch = Order::of(section, context, sampling)?.batch(0);
             batch.truncate(Kernel::MOST_COMPARED);
             let z = condition.select(&batch).to_matrix();
-            warnings.extend(kernel(section).and_then(|kernel| kernel_warning(&kernel, section, &z)));
+            if let Some(kernel) = kernel(section)
+                && let Some(undecided) = kernel.warning_of_first_batch(&name, &z)
+            {
+                fault = kernel_fault(undecided.remedy);
+                warnings.push(kernel_warning(&kernel, section, undecided));
+            }
             if !section.keeps_condition() {
                 warnings.extend(class_association_warning(&name, condition, train));
             }
         }
     }
-    Ok(warnings)
+    Ok(Doubts { warnings, kernel: fault })
 }
 
 /// The warnings about parts of a method that the run ends before. A smoke test has none: it takes so few steps that nothing begins.
-fn unreached_stage_warnings(
+pub(crate) fn unreached_stage_warnings(
     variant: &RecipeVariant,
     recipe: &Recipe,
 ) -> impl Iterator<Item = String> + use<> {
@@ -79,16 +89,6 @@ fn unreached_stage_warnings(
     onsets.filter(move |onset| onset.steps >= iterations as u64).map(move |Onset { key, steps, before }| {
         format!("{before} in its {iterations} iterations, because {key} is {steps}; set it lower")
     })
-}
-
-/// Replaces the warnings that depend on the length of a run, which `recipe` makes longer than `before` did.
-pub(crate) fn renew_for_length(warnings: &mut Warnings, before: &Recipe, recipe: &Recipe) {
-    for variant in recipe.variants() {
-        let outdated: Vec<String> = unreached_stage_warnings(&variant, before).collect();
-        let variant_warnings = warnings.entry(variant.name.clone()).or_default();
-        variant_warnings.retain(|warning| !outdated.contains(warning));
-        variant_warnings.extend(unreached_stage_warnings(&variant, recipe));
-    }
 }
 
 /// Prints the warnings that depend on the length of a run.
@@ -133,10 +133,21 @@ fn weighs(section: &ObjectiveSection) -> bool {
     section.conditioning() == Conditioning::Given || section.groups_by_condition()
 }
 
-/// The warning about the kernel of an objective that decides nothing in the first batch, whose values of the condition are `z`, with
-/// its remedy in a recipe.
-fn kernel_warning(kernel: &Kernel, section: &ObjectiveSection, z: &Matrix) -> Option<String> {
-    let Undecided { fact, remedy, .. } = kernel.warning_of_first_batch(&section.variable(), z)?;
+/// The fault of a kernel with which the condition decides nothing, if its width is at fault or no width would help.
+fn kernel_fault(remedy: Remedy) -> Option<KernelFault> {
+    match remedy {
+        Remedy::Wider(_) => Some(KernelFault::TooNarrow),
+        Remedy::LikeImages => Some(KernelFault::EquallyApart),
+        Remedy::Narrower(_) | Remedy::OtherCondition => None,
+    }
+}
+
+/// The warning about the kernel of an objective with which the condition decides nothing in the first batch, with its remedy in a recipe.
+fn kernel_warning(
+    kernel: &Kernel,
+    section: &ObjectiveSection,
+    Undecided { fact, remedy, .. }: Undecided,
+) -> String {
     let key = match kernel {
         Kernel::Rbf { .. } | Kernel::Laplacian { .. } | Kernel::MedianRbf | Kernel::MedianLaplacian => {
             "kernel.sigma = \"median\""
@@ -158,7 +169,7 @@ fn kernel_warning(kernel: &Kernel, section: &ObjectiveSection, z: &Matrix) -> Op
             )
         }
     };
-    Some(format!("{fact}; {remedy}"))
+    format!("{fact}; {remedy}")
 }
 
 /// The kernel of the condition, where the objective has one whose bandwidth is not learned.
@@ -175,13 +186,20 @@ fn kernel(section: &ObjectiveSection) -> Option<Kernel> {
 mod tests {
     use simile_core::data::synthetic::colour_mnist::Colours;
     use simile_core::data::synthetic::digits::draw_digits;
+    use simile_core::numeric::matrix::Matrix;
 
     use super::super::leak_warnings::probe_warnings;
     use super::*;
     use crate::config::Changes;
     use crate::data::EvaluationSplit;
+    use crate::experiment::prepare::splits::Evaluated;
 
     fn of(set: &[&str], change: impl FnOnce(Dataset) -> Dataset) -> Vec<String> {
+        doubted(set, change).warnings
+    }
+
+    /// The doubts about a variant, with all of its other warnings.
+    fn doubted(set: &[&str], change: impl FnOnce(Dataset) -> Dataset) -> Doubts {
         let set: Vec<String> = set.iter().map(|&set| set.to_owned()).collect();
         let variants = vec!["Fair-CCLK".to_owned()];
         let recipe =
@@ -189,8 +207,11 @@ mod tests {
         let (recipe, train) = (recipe.unwrap(), change(draw_digits(300, Colours::Palette, 0).unwrap()));
         let variant = recipe.variants().remove(0);
         let context = Context::new(&variant.objective, &train, 0).unwrap();
-        let warnings = variant_warnings(&variant, &recipe, &context, &train).unwrap();
-        warnings.into_iter().chain(probe_warnings(&recipe, &train, (&train, EvaluationSplit::Test))).collect()
+        let mut doubts = doubts(&variant, &recipe, &context, &train).unwrap();
+        let evaluated = Evaluated { dataset: train.clone(), split: EvaluationSplit::Test };
+        doubts.warnings.extend(unreached_stage_warnings(&variant, &recipe));
+        doubts.warnings.extend(probe_warnings(&recipe, &train, &evaluated));
+        doubts
     }
 
     fn one_doubt(set: &[&str], words: &[&str]) {
@@ -248,33 +269,6 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_run_is_warned_of_what_its_own_length_ends_before() {
-        let of_length = |iterations: usize| {
-            let set = [
-                "variant.Fair-CCLK.objective={ name = \"swav\" }".to_owned(),
-                "variant.Fair-CCLK.method={ name = \"swav\", prototypes = 10, frozen_steps = 30, queue = 600, queue_from = 60 }"
-                    .to_owned(),
-                format!("train.iterations={iterations}"),
-            ];
-            let variants = ["Fair-CCLK".to_owned()];
-            let changes = Changes { set: &set, variants: &variants, ..Changes::default() };
-            Recipe::load("fair-digits", &changes).unwrap()
-        };
-        let (short, longer, long) = (of_length(20), of_length(40), of_length(80));
-        let begun = unreached_stage_warnings(&short.variants()[0], &short);
-        let of_variant = std::iter::once("of its kernel".to_owned()).chain(begun).collect::<Vec<_>>();
-        assert_eq!(of_variant.len(), 3, "{of_variant:?}");
-        let mut warnings = Warnings::from([("Fair-CCLK".to_owned(), of_variant)]);
-        renew_for_length(&mut warnings, &short, &longer);
-        let renewed = &warnings["Fair-CCLK"];
-        assert_eq!(renewed.len(), 2, "{renewed:?}");
-        assert_eq!(renewed[0], "of its kernel");
-        assert!(renewed[1].contains("queue is not filled in its 40 iterations"), "{renewed:?}");
-        renew_for_length(&mut warnings, &longer, &long);
-        assert_eq!(warnings["Fair-CCLK"], ["of its kernel"]);
-    }
-
-    #[test]
     fn a_kernel_that_is_black_or_white_is_named_with_its_value_and_a_rule() {
         let kernel =
             |sigma: &str| format!("variant.Fair-CCLK.objective.kernel={{ name = \"rbf\", sigma = {sigma} }}");
@@ -283,6 +277,9 @@ mod tests {
         let exact = "variant.Fair-CCLK.objective.kernel={ name = \"exact-match\" }";
         one_doubt(&[exact], &["apart", "wider", "kernel = { name = \"rbf\", sigma = \"median\" }"]);
         assert_eq!(of(&[&kernel("\"median\"")], |train| train), [""; 0]);
+        let fault = |sigma: &str| doubted(&[&kernel(sigma)], |train| train).kernel;
+        let faults = ["0.5", "3000", "\"median\""].map(fault);
+        assert_eq!(faults, [Some(KernelFault::TooNarrow), None, None]);
     }
 
     /// A wider kernel was advised, under which all of them are equally alike.
@@ -299,7 +296,9 @@ mod tests {
                 "variant.Fair-CCLK.objective={{ name = \"weaksup-cclk\", condition = \"patient\", \
                  kernel = {{ name = \"exact-match\" }}{batches} }}"
             );
-            of(&[&set], patients).join("\n")
+            let Doubts { warnings, kernel } = doubted(&[&set], patients);
+            assert_eq!(kernel, Some(KernelFault::EquallyApart));
+            warnings.join("\n")
         };
         let shuffled = warning("");
         assert!(shuffled.contains("apart by `patient`") && !shuffled.contains("take a wider"), "{shuffled}");

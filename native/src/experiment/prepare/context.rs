@@ -13,7 +13,10 @@ use simile_core::numeric::matrix::Matrix;
 use simile_core::train::{ClusterBatches, ConditionGroups, Purpose, WeightedSampler, bias_weights, stream};
 
 use crate::config::objective::ObjectiveSection;
-use crate::exit::usage;
+use crate::exit::{Subject, usage, usage_about};
+
+/// The key of the objective that names its bias.
+const BIAS: &str = "bias";
 
 /// Labels, condition and bias of the training images.
 pub(crate) struct Context {
@@ -42,6 +45,8 @@ impl Context {
     pub(crate) fn new(section: &ObjectiveSection, train: &Dataset, seed: u64) -> Result<Self> {
         let name = section.variable();
         let variable = train.conditions.get(&name).map(Condition::to_matrix);
+        // Its default stands in no recipe.
+        let key = section.condition.as_ref().map(|_| "condition");
         let wanted = match section.conditioning() {
             Conditioning::Given => true,
             Conditioning::Representation => section.condition.is_some(),
@@ -49,7 +54,7 @@ impl Context {
         };
         if wanted && variable.is_none() {
             let reason = format!("the data set has no attribute `{name}` to condition `{}` on", section.name);
-            return Err(unknown(&reason, train, |_| true));
+            return Err(unknown(key, &reason, train, |_| true));
         }
         if section.neighbourhoods.is_some() && variable.is_none() {
             let remedy =
@@ -57,7 +62,7 @@ impl Context {
             let reason = format!(
                 "`objective.neighbourhoods` groups images by an attribute, and the data set has no `{name}`{remedy}"
             );
-            return Err(unknown(&reason, train, |_| true));
+            return Err(unknown(key, &reason, train, |_| true));
         }
         let mut note = None;
         let labels = match (section.clusters, section.top_attributes, &variable) {
@@ -83,7 +88,7 @@ impl Context {
             }
             (_, _, None) => {
                 let reason = format!("the data set has no attribute `{name}` to cluster");
-                return Err(unknown(&reason, train, |_| true));
+                return Err(unknown(key, &reason, train, |_| true));
             }
         };
         let bias = match &section.bias {
@@ -184,7 +189,7 @@ impl Bias {
             }
             None => format!("the data set has no attribute `{name}` to be the bias"),
         };
-        Err(unknown(&reason, train, is_categorical))
+        Err(unknown(Some(BIAS), &reason, train, is_categorical))
     }
 }
 
@@ -195,15 +200,18 @@ fn check_bias(section: &ObjectiveSection, bias: Option<&Bias>, train: &Dataset) 
         let needs_bias = loss::spec(name).is_ok_and(|spec| spec.needs("bias"));
         let reason =
             format!("`{name}` needs a bias; set `objective.bias` to a categorical attribute of the data set");
-        return if needs_bias { Err(unknown(&reason, train, is_categorical)) } else { Ok(()) };
+        return if needs_bias { Err(unknown(None, &reason, train, is_categorical)) } else { Ok(()) };
     };
     let (values, domains) = (bias.count, section.parameters.get("domains").and_then(toml::Value::as_integer));
     match domains.filter(|&domains| usize::try_from(domains).ok() != Some(values)) {
         None => Ok(()),
-        Some(domains) => Err(usage(format_args!(
-            "`objective.domains` is {domains}, and `{}` has {values} values; set it to {values}",
-            section.bias.as_deref().unwrap_or_default()
-        ))),
+        Some(domains) => {
+            let bias = section.bias.as_deref().unwrap_or_default();
+            let text = format!(
+                "`objective.domains` is {domains}, and `{bias}` has {values} values; set it to {values}"
+            );
+            Err(usage_about(Subject::ObjectiveKey(BIAS), text))
+        }
     }
 }
 
@@ -211,11 +219,21 @@ fn is_categorical(condition: &Condition) -> bool {
     matches!(condition, Condition::Categorical { .. })
 }
 
-fn unknown(reason: &str, train: &Dataset, fits: impl Fn(&Condition) -> bool) -> anyhow::Error {
+/// The usage error of a key of the objective that names no attribute which fits.
+fn unknown(
+    key: Option<&'static str>,
+    reason: &str,
+    train: &Dataset,
+    fits: impl Fn(&Condition) -> bool,
+) -> anyhow::Error {
     let known: Vec<&str> =
         train.conditions.iter().filter(|(_, c)| fits(c)).map(|(name, _)| name.as_str()).collect();
     let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-    usage(format_args!("{reason}; known: {known}"))
+    let text = format!("{reason}; known: {known}");
+    match key {
+        Some(key) => usage_about(Subject::ObjectiveKey(key), text),
+        None => usage(text),
+    }
 }
 
 #[cfg(test)]
@@ -226,6 +244,7 @@ mod tests {
     use simile_core::data::Images;
 
     use super::*;
+    use crate::exit::Usage;
 
     #[test]
     fn an_objective_that_needs_a_bias_is_refused_without_one_or_with_another_number_of_values() {
@@ -257,6 +276,25 @@ mod tests {
             assert!(error.contains("`site` has 3 values; set it to 3"), "{error}");
         }
         assert_eq!(of("name = \"nt-xent\""), "");
+    }
+
+    /// The line of an error is that of the key.
+    #[test]
+    fn an_attribute_that_is_refused_comes_with_the_key_that_names_it() {
+        let images = Images::new(1, 1, 3, (0..12).collect()).unwrap();
+        let train = Dataset::new(images, vec![0, 1, 0, 1], vec!["one".into(), "two".into()]).unwrap();
+        let key = |objective: &str| {
+            let section: ObjectiveSection = toml::from_str(objective).unwrap();
+            let error = Context::new(&section, &train, 0).err().unwrap();
+            match error.downcast::<Usage>().unwrap().subject {
+                Some(Subject::ObjectiveKey(key)) => Some(key),
+                _ => None,
+            }
+        };
+        assert_eq!(key("name = \"fair-cclk\"\ncondition = \"site\""), Some("condition"));
+        assert_eq!(key("name = \"fair-cclk\""), None, "the default stands in no recipe");
+        assert_eq!(key("name = \"biasbal\"\nbias = \"site\""), Some("bias"));
+        assert_eq!(key("name = \"biasbal\""), None, "there is no such key");
     }
 
     /// A representation of ImageNet has 21 GB.

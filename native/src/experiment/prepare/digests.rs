@@ -5,7 +5,8 @@ use std::path::Path;
 
 use simile_core::data::{Condition, Dataset, ImageFile};
 
-use super::splits::{ATTRIBUTES, Splits};
+use super::assemble::ATTRIBUTES;
+use super::splits::Splits;
 use crate::data::DataSection;
 use crate::data::source::Medium;
 use crate::run_folder::data_digests::DataDigests;
@@ -44,7 +45,7 @@ impl Splits {
     }
 
     fn all(&self) -> impl Iterator<Item = &Dataset> {
-        [Some(&self.train), Some(&self.test), self.validation.as_ref()].into_iter().flatten()
+        [Some(&self.train), Some(&self.evaluated.dataset), self.to_choose.as_ref()].into_iter().flatten()
     }
 }
 

@@ -6,6 +6,7 @@ use simile_core::augment::Normalisation;
 use simile_core::augment::preprocess::middle;
 use simile_core::data::resize::{Interpolation, resize};
 use simile_core::data::{DatasetError, ImageSet, Images};
+use simile_core::nn::checkpoint::Metadata;
 use simile_core::nn::{Encoder, EncoderConfig, Model};
 use simile_core::numeric::matrix::Matrix;
 use simile_core::train::{embed_each, score};
@@ -14,28 +15,35 @@ use super::prefetch::Prefetcher;
 use crate::experiment::features::{Collector, Features};
 use crate::experiment::memory::pass::images_of_pass;
 
-/// Images that are brought to the input size of an encoder and normalised when they are needed, batch by batch.
+/// The form in which an encoder takes images.
+pub(crate) struct ImageForm<'a> {
+    pub(crate) encoder: &'a EncoderConfig,
+    /// The larger side to which images are resized first, if the encoder sees the centre crop of that.
+    pub(crate) resize: Option<usize>,
+    pub(crate) normalisation: Normalisation,
+}
+
+impl<'a> From<&'a Metadata> for ImageForm<'a> {
+    fn from(metadata: &'a Metadata) -> Self {
+        Self { encoder: &metadata.encoder, resize: metadata.resize, normalisation: metadata.normalisation() }
+    }
+}
+
+/// Images that are brought to the form of an encoder when they are needed, batch by batch.
 pub(crate) struct PreparedImages<'a> {
     images: ImageSet,
-    sides: (usize, Option<usize>),
+    form: &'a ImageForm<'a>,
     /// Images in one forward pass.
     pass: usize,
-    normalisation: &'a Normalisation,
     device: Device,
 }
 
 impl<'a> PreparedImages<'a> {
     /// Resizes the images to the input of the encoder if they have another side; with a larger side, to that one and then to its
     /// centre crop.
-    pub(crate) fn new(
-        images: &ImageSet,
-        (encoder, larger): (&EncoderConfig, Option<usize>),
-        normalisation: &'a Normalisation,
-        device: &Device,
-    ) -> Self {
-        let pass = images_of_pass(encoder, images.shape().bytes(), simile_kernels::memory(device));
-        let sides = (encoder.input_size, larger);
-        Self { images: images.clone(), sides, pass, normalisation, device: device.clone() }
+    pub(crate) fn new(images: &ImageSet, form: &'a ImageForm<'a>, device: &Device) -> Self {
+        let pass = images_of_pass(form.encoder, images.shape().bytes(), simile_kernels::memory(device));
+        Self { images: images.clone(), form, pass, device: device.clone() }
     }
 
     /// The representation of every image, `[n, embedding size]`.
@@ -66,7 +74,7 @@ impl<'a> PreparedImages<'a> {
         };
         let images = |_| {
             check()?;
-            Ok(self.normalisation.apply(batches.next()?.1)?)
+            Ok(self.form.normalisation.apply(batches.next()?.1)?)
         };
         pollster::block_on(embed_each(encoder, (count, self.pass), images, keep))?;
         collector.map_or_else(|| Collector::new(0, 0), Ok)?.finish()
@@ -80,25 +88,26 @@ impl<'a> PreparedImages<'a> {
         let mut batches = self.batches()?;
         pollster::block_on(score(model, self.images.len(), self.pass, |_| {
             check()?;
-            Ok(self.normalisation.apply(batches.next()?.1)?)
+            Ok(self.form.normalisation.apply(batches.next()?.1)?)
         }))
     }
 
     /// All images in order, pass by pass.
     fn batches(&self) -> Result<Prefetcher> {
-        let (count, sides, pass) = (self.images.len(), self.sides, self.pass);
+        let (count, pass) = (self.images.len(), self.pass);
+        let (side, larger) = (self.form.encoder.input_size, self.form.resize);
         let plan = (0..count).step_by(pass).map(move |start| (start..(start + pass).min(count)).collect());
         Prefetcher::new(
             self.images.for_evaluation()?,
             plan,
-            move |images| fitted(images, sides),
+            move |images| fitted(images, side, larger),
             &self.device,
         )
     }
 }
 
 /// Images of a side, or of the middle of a larger one.
-fn fitted(images: Images, (side, larger): (usize, Option<usize>)) -> Result<Images, DatasetError> {
+fn fitted(images: Images, side: usize, larger: Option<usize>) -> Result<Images, DatasetError> {
     let whole = larger.unwrap_or(side);
     let resized = if (images.height, images.width) == (whole, whole) {
         images
@@ -131,6 +140,12 @@ mod tests {
         })
     }
 
+    /// The form of the encoder of a recipe, without a normalisation.
+    fn form(recipe: &Recipe) -> ImageForm<'_> {
+        let normalisation = Normalisation::identity(3);
+        ImageForm { encoder: &recipe.encoder.config, resize: recipe.data.resize(), normalisation }
+    }
+
     /// As Waterbirds is released: views are crops of pictures in their own shape, and the test sees all of a picture, squeezed.
     #[test]
     fn shapes_that_are_kept_for_crops_are_not_those_of_the_evaluation() {
@@ -144,10 +159,11 @@ mod tests {
         let recipe = Recipe::load("imagenet-100", &Changes { set: &set, ..Changes::default() }).unwrap();
         let splits = Splits::of(&recipe, Some(place.path())).unwrap();
         assert_eq!(splits.train.images.stretches(&[0, 1]), Some(vec![f64::from(4.0_f32 / 3.0); 2]));
-        let shape = (&recipe.encoder.config, recipe.data.resize());
-        let identity = Normalisation::identity(3);
-        for (images, shades) in [(&splits.train.images, [0, 60]), (&splits.test.images, [120, 180])] {
-            let prepared = PreparedImages::new(images, shape, &identity, &Device::flex());
+        let form = form(&recipe);
+        for (images, shades) in
+            [(&splits.train.images, [0, 60]), (&splits.evaluated.dataset.images, [120, 180])]
+        {
+            let prepared = PreparedImages::new(images, &form, &Device::flex());
             let judged = prepared.batches().unwrap().next().unwrap().1;
             let judged: Vec<f32> = judged.permute([0, 2, 3, 1]).into_data().iter::<f32>().collect();
             for (judged, shade) in judged.chunks_exact(224 * 224 * 3).zip(shades) {
@@ -186,8 +202,8 @@ mod tests {
         assert_eq!([0, 1].map(|at| contrast(stored.image(at))), [120, 0]);
         let sides = (recipe.encoder.config.input_size, recipe.data.resize());
         assert_eq!(sides, (224, Some(256)), "torchvision's Resize(256) and CenterCrop(224)");
-        let judged =
-            fitted(splits.test.images.for_evaluation().unwrap().read(&[0, 1]).unwrap(), sides).unwrap();
+        let kept = splits.evaluated.dataset.images.for_evaluation().unwrap().read(&[0, 1]).unwrap();
+        let judged = fitted(kept, sides.0, sides.1).unwrap();
         assert_eq!((judged.height, judged.width), (224, 224));
         assert!(contrast(judged.image(0)) < 60, "{}", contrast(judged.image(0)));
     }
@@ -212,9 +228,8 @@ mod tests {
             "both edges of the picture"
         );
 
-        let shape = (&recipe.encoder.config, recipe.data.resize());
-        let identity = Normalisation::identity(3);
-        let prepared = PreparedImages::new(&splits.test.images, shape, &identity, &Device::flex());
+        let form = form(&recipe);
+        let prepared = PreparedImages::new(&splits.evaluated.dataset.images, &form, &Device::flex());
         assert_eq!(prepared.pass, 32, "512 of them took more memory than training");
         let judged = prepared.batches().unwrap().next().unwrap().1;
         assert_eq!(judged.dims(), [2, 3, 224, 224]);

@@ -1,6 +1,8 @@
 //! The inputs of a run before its first step: images and their variables, initial weights, and required files.
 
+mod assemble;
 pub(crate) mod context;
+pub(crate) mod data_errors;
 pub(crate) mod digests;
 pub(crate) mod images;
 pub(crate) mod order;

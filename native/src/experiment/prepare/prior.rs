@@ -11,8 +11,8 @@ use crate::config::shipped::Shipped;
 use crate::console::line;
 use crate::data::PriorSection;
 use crate::exit::usage;
-use crate::experiment::prepare::images::PreparedImages;
-use crate::experiment::prepare::splits::Splits;
+use crate::experiment::prepare::images::{ImageForm, PreparedImages};
+use crate::experiment::prepare::splits::{Evaluated, Splits};
 use crate::run_folder::digest::Digest;
 use crate::run_folder::model::{self, ChosenBy};
 use crate::run_folder::state::absolute;
@@ -34,10 +34,9 @@ pub(crate) fn add(splits: Splits, section: Option<&PriorSection>, device: &Devic
             "`data.prior.model` takes images of {channels} channels, and these have {image_channels}"
         )));
     }
-    let normalisation = checkpoint.metadata.normalisation();
-    let shape = (&checkpoint.metadata.encoder, checkpoint.metadata.resize);
+    let form = ImageForm::from(&checkpoint.metadata);
     let with = |dataset: Dataset| -> Result<Dataset> {
-        let images = PreparedImages::new(&dataset.images, shape, &normalisation, device);
+        let images = PreparedImages::new(&dataset.images, &form, device);
         let features = images.features(&checkpoint.encoder)?;
         Ok(dataset.with_condition(&section.name, Condition::Numeric(to_matrix(&features)?.into()))?)
     };
@@ -47,10 +46,11 @@ pub(crate) fn add(splits: Splits, section: Option<&PriorSection>, device: &Devic
         section.model.display(),
         checkpoint.metadata.embedding_size
     ));
+    let Splits { train, evaluated: Evaluated { dataset, split }, to_choose } = splits;
     Ok(Splits {
-        train: with(splits.train)?,
-        test: with(splits.test)?,
-        validation: splits.validation.map(with).transpose()?,
+        train: with(train)?,
+        evaluated: Evaluated { dataset: with(dataset)?, split },
+        to_choose: to_choose.map(with).transpose()?,
     })
 }
 
@@ -84,6 +84,7 @@ mod tests {
     use simile_core::data::Images;
 
     use super::*;
+    use crate::data::EvaluationSplit;
     use crate::exit::message_with_causes;
 
     #[test]
@@ -101,7 +102,8 @@ mod tests {
             let images = Images::new(1, 1, 1, vec![0; 2]).unwrap();
             Dataset::new(images, vec![0, 1], vec!["a".into(), "b".into()]).unwrap()
         };
-        let splits = Splits { train: set(), test: set(), validation: None };
+        let evaluated = Evaluated { dataset: set(), split: EvaluationSplit::Test };
+        let splits = Splits { train: set(), evaluated, to_choose: None };
         let section = PriorSection::of("runs/nobody".into());
         let error = add(splits, Some(&section), &Device::flex()).unwrap_err();
         assert_eq!(message_with_causes(&error), absent(&section).unwrap());

@@ -1,198 +1,30 @@
-//! The training images of a run and those for its evaluation.
+//! The training images of a run, those on which probes are measured, and those by which the encoder is chosen.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
-use anyhow::{Context as _, Result};
-use simile_core::data::resize::Interpolation;
-use simile_core::data::synthetic::attributes::SyntheticAttributes;
-use simile_core::data::{Condition, Dataset, DatasetError, ImageSet, Split};
-use simile_core::nn::EncoderConfig;
-use simile_core::train::TEST_SEED;
+use simile_core::data::Dataset;
 
-use crate::columns::overlooked;
-use crate::columns::words::some;
-use crate::config::Recipe;
-use crate::config::own_names::near_folder;
-use crate::console::line;
-use crate::data::keys::values::AttributesSection;
-use crate::data::source::{Arrays, Finish, Medium};
-use crate::data::{DataError, DataSection, TableSection, check_whole, unread};
-use crate::exit::usage;
-
-use crate::experiment::memory::counts;
-use crate::experiment::prepare::pictures;
+use crate::data::EvaluationSplit;
 use crate::run_folder::record::ImageCounts;
+use crate::words::some;
 
-/// Turns the seed of a run into that of the colours of validation images, as [`TEST_SEED`] does for test images.
-const VALIDATION_SEED: u64 = 1 << 62;
-/// Seed of the choice of images to hold out; the same for every run, so that runs are compared on the same images.
-const HOLD_OUT_SEED: u64 = 0;
-
-/// The name of the variable of synthetic attributes.
-pub(super) const ATTRIBUTES: &str = "attributes";
-
-/// Training images, and the images on which probes are measured: the test images, or held-out training images.
+/// The images of a run.
 #[derive(Debug)]
 pub(crate) struct Splits {
     pub(crate) train: Dataset,
-    pub(crate) test: Dataset,
-    /// Images for the choice of the encoder: held-out training images, or the official validation split.
-    pub(crate) validation: Option<Dataset>,
+    pub(crate) evaluated: Evaluated,
+    /// Images by which the encoder is chosen: held-out training images, or the official validation split.
+    pub(crate) to_choose: Option<Dataset>,
 }
 
-/// A check of the number of training images, once it is known and before any picture is decoded.
-pub(crate) type Check<'a> = &'a dyn Fn(usize) -> Result<()>;
-
-/// The request for data: the splits of a data set, and their size.
-struct Request<'a> {
-    check: Check<'a>,
-    section: &'a DataSection,
-    seed: u64,
-    encoder: &'a EncoderConfig,
-    /// True if images keep the size of their files.
-    own_size: bool,
-    /// Number of training images for the choice of the encoder.
-    held_out: usize,
-    /// True if the encoder is chosen on the official validation split.
-    official: bool,
-    /// True in a smoke test, whose numbers of images the user did not set.
-    is_smoke: bool,
-    /// True if a column of subjects that the recipe does not name is said.
-    says_overlooked: bool,
+/// The images on which probes are measured.
+#[derive(Debug)]
+pub(crate) struct Evaluated {
+    pub(crate) dataset: Dataset,
+    pub(crate) split: EvaluationSplit,
 }
 
 impl Splits {
-    /// The data of a recipe. Training images keep their original size if the views are resized.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load).
-    pub(crate) fn of(recipe: &Recipe, folder: Option<&Path>) -> Result<Self> {
-        Self::checked(recipe, folder, &|_| Ok(()))
-    }
-
-    /// As [`of`](Self::of), if the number of training images passes a check.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load), and as the check.
-    pub(crate) fn checked(recipe: &Recipe, folder: Option<&Path>, check: Check<'_>) -> Result<Self> {
-        let splits = Self::assemble(
-            &Request {
-                check,
-                section: &recipe.data,
-                seed: recipe.train.seed,
-                encoder: &recipe.encoder.config,
-                own_size: recipe.augment.size.is_some(),
-                held_out: recipe.selection.as_ref().map_or(0, |selection| selection.held_out),
-                official: recipe.selection.as_ref().is_some_and(|selection| selection.official),
-                is_smoke: recipe.smoke.is_some(),
-                // Without a file the user cannot name the column; the draft or the beginning of the run has said it.
-                says_overlooked: recipe.origin.is_in_file(),
-            },
-            folder,
-        )?;
-        // A smoke test takes so few images that they may lack classes of which the run has some.
-        if recipe.smoke.is_none() {
-            splits.lack().iter().for_each(line);
-        }
-        Ok(splits)
-    }
-
-    /// Reads or generates data in the input size of an encoder, with the seed 0. `folder` holds the files of data sets that have any.
-    ///
-    /// # Errors
-    /// A usage error if a folder is needed and none was given, or the encoder takes another number of channels; a
-    /// failure if a file is missing or damaged.
-    pub(crate) fn load(
-        section: &DataSection,
-        folder: Option<&Path>,
-        encoder: &EncoderConfig,
-    ) -> Result<Self> {
-        let splits = Self::of_section(section, folder, encoder, true)?;
-        splits.lack().iter().for_each(line);
-        Ok(splits)
-    }
-
-    /// As [`load`](Self::load), without a word on absent classes and subjects: for a look at images, and for a caller that says it.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load).
-    pub(crate) fn sample(
-        section: &DataSection,
-        folder: Option<&Path>,
-        encoder: &EncoderConfig,
-    ) -> Result<Self> {
-        Self::of_section(section, folder, encoder, false)
-    }
-
-    fn of_section(
-        section: &DataSection,
-        folder: Option<&Path>,
-        encoder: &EncoderConfig,
-        says_overlooked: bool,
-    ) -> Result<Self> {
-        Self::assemble(
-            &Request {
-                check: &|_| Ok(()),
-                section,
-                seed: 0,
-                encoder,
-                own_size: false,
-                held_out: 0,
-                official: false,
-                is_smoke: false,
-                says_overlooked,
-            },
-            folder,
-        )
-    }
-
-    fn assemble(request: &Request<'_>, folder: Option<&Path>) -> Result<Self> {
-        let &Request { section, seed, encoder, own_size, held_out, is_smoke, .. } = request;
-        counts::check_drawn(section)?;
-        let (train, test, official) = read(request, folder)?;
-        let asked = asked_to_test_on(section, &test);
-        if !is_smoke {
-            let notes =
-                [all_taken(&train, section.train, "data.train"), all_taken(&test, asked, "data.test")];
-            notes.iter().flatten().for_each(line);
-        }
-        let (train, test) = (first(train, section.train)?, first(test, asked)?);
-        // Images are held out before colouring: a validation set is coloured as the test set is.
-        let (train, test) = match section.validation {
-            0 => (train, test),
-            count => hold_out(&train, count, "data.validation", "for validation")?,
-        };
-        let (train, validation) = match held_out {
-            0 => (train, official),
-            count => {
-                let (train, validation) = hold_out(&train, count, "selection.held_out", "to choose by")?;
-                (train, Some(validation))
-            }
-        };
-        let finished = |dataset, is_train, seed| -> Result<Dataset> {
-            let dataset = match section.dataset.medium() {
-                Medium::Arrays(set) => {
-                    set.finish(dataset, &section.options(), Finish { is_train, own_size, seed })?
-                }
-                Medium::Drawn(_) | Medium::Pictures(_) => dataset,
-            };
-            let dataset = match &section.attributes {
-                Some(attributes) => attributed(attributes, dataset, seed)?,
-                None => dataset,
-            };
-            check_channels(&dataset.images, encoder)?;
-            if own_size { Ok(dataset) } else { fitted(dataset, encoder) }
-        };
-        Ok(Self {
-            train: finished(train, true, seed)?,
-            test: finished(test, false, seed ^ TEST_SEED)?,
-            validation: validation
-                .map(|dataset| finished(dataset, false, seed ^ VALIDATION_SEED))
-                .transpose()?,
-        })
-    }
-
     /// A warning of classes without an image to test on, or to train on.
     pub(crate) fn lack(&self) -> Option<String> {
         let lack = |split: &Dataset, purpose: &str| {
@@ -201,7 +33,7 @@ impl Splits {
             let absent: Vec<String> = absent.collect();
             (!absent.is_empty()).then(|| format!("no picture of {} is {purpose} on", some(&absent)))
         };
-        let lacks = [lack(&self.test, "tested"), lack(&self.train, "trained")];
+        let lacks = [lack(&self.evaluated.dataset, "tested"), lack(&self.train, "trained")];
         let lacks: Vec<String> = lacks.into_iter().flatten().collect();
         (!lacks.is_empty()).then(|| {
             format!(
@@ -211,161 +43,13 @@ impl Splits {
         })
     }
 
-    /// The numbers of images, and of the subjects of those to test on.
+    /// The numbers of images, and of the subjects of those to evaluate on.
     pub(crate) fn counts(&self) -> ImageCounts {
-        let subjects = self.test.subjects.as_ref();
+        let Evaluated { dataset, .. } = &self.evaluated;
+        let subjects = dataset.subjects.as_ref();
         let test_subjects = subjects.map(|subjects| subjects.iter().collect::<BTreeSet<_>>().len());
-        ImageCounts { train: self.train.len(), test: self.test.len(), test_subjects }
+        ImageCounts { train: self.train.len(), test: dataset.len(), test_subjects }
     }
-}
-
-/// The number of test images that is asked for, of those that were read. Where whole subjects were held out, they may be fewer, as the
-/// reader of the table has said.
-fn asked_to_test_on(section: &DataSection, test: &Dataset) -> Option<usize> {
-    let holds_out =
-        || matches!(section.dataset.medium(), Medium::Pictures(set) if set.holds_out(&section.options()));
-    section.test.filter(|&count| test.subjects.is_none() || count < test.len() || !holds_out())
-}
-
-/// The images without those that a key holds out for a purpose, and these. It is said if whole subjects are of
-/// another number.
-fn hold_out(images: &Dataset, count: usize, key: &str, purpose: &str) -> Result<(Dataset, Dataset)> {
-    if count >= images.len() {
-        let most = images.len().saturating_sub(1);
-        return Err(usage(format_args!(
-            "`{key}` is {count}, expected 1 to {most} of {} training images",
-            images.len()
-        )));
-    }
-    let (rest, held_out) = images
-        .split(count, HOLD_OUT_SEED)
-        .with_context(|| format!("holding out images {purpose} (`{key}`)"))?;
-    if held_out.len() != count {
-        line(format_args!("`{key}` is {count}: {} images of whole subjects are held out", held_out.len()));
-    }
-    Ok((rest, held_out))
-}
-
-/// Training and test images of the files, and those of the validation split on request; generated images have their
-/// colours already.
-fn read(request: &Request<'_>, folder: Option<&Path>) -> Result<(Dataset, Dataset, Option<Dataset>)> {
-    let &Request { section, seed, encoder, official, says_overlooked, .. } = request;
-    let (options, folder) = (section.options(), || folder.ok_or_else(|| no_folder(section)));
-    let held_out = section.validation + request.held_out;
-    let check = |images: usize| {
-        let images = section.train.map_or(images, |most| images.min(most));
-        (request.check)(images.saturating_sub(held_out))
-    };
-    match section.dataset.medium() {
-        Medium::Drawn(set) => {
-            check(section.train.unwrap_or_default())?;
-            let draw = |count: Option<usize>, seed| set.draw(count.unwrap_or_default(), &options, seed);
-            Ok((draw(section.train, seed)?, draw(section.test, seed ^ TEST_SEED)?, None))
-        }
-        Medium::Arrays(set) => {
-            let folder = folder()?;
-            let Arrays { train, test, absent } = set.read(folder).map_err(|error| refused(section, error))?;
-            check_whole(section, folder, train.len(), absent)?;
-            check(train.len())?;
-            Ok((train, test, None))
-        }
-        Medium::Pictures(set) => {
-            let folder = folder()?;
-            let annotations = set.annotations(&options, folder).map_err(|error| refused(section, error))?;
-            let table = options.get::<TableSection>().filter(|_| says_overlooked);
-            table.and_then(|table| overlooked::note(table, folder)).iter().for_each(line);
-            check(annotations.catalogue.of(Split::Train).len())?;
-            pictures::read(section, &annotations, folder, encoder, official)
-        }
-    }
-}
-
-/// The error of reading a data set, which is one of usage if it names a key of the recipe whose value the pictures cannot have. That of a
-/// folder that is not there names the nearest.
-pub(crate) fn refused(section: &DataSection, error: DataError) -> anyhow::Error {
-    match &error {
-        DataError::Dataset(DatasetError::Parameter { name, .. }) if name.starts_with("data.") => {
-            usage(&error)
-        }
-        DataError::NotAFolder(folder) => {
-            let with_near = format!("{error}{}", near_folder(folder));
-            anyhow::Error::new(error).context(with_near)
-        }
-        _ => unread(section, error),
-    }
-}
-
-/// The error of reading images after words on the folder of their data. If it says no more than that the folder is not there, the words
-/// stand alone: they name it, and the remedy.
-pub(crate) fn explained(error: anyhow::Error, words: String) -> anyhow::Error {
-    match error.downcast_ref() {
-        Some(DataError::NotAFolder(_)) => anyhow::Error::msg(words),
-        _ => error.context(words),
-    }
-}
-
-/// Adds a variable of synthetic attributes.
-fn attributed(section: &AttributesSection, set: Dataset, seed: u64) -> Result<Dataset> {
-    counts::check_columns("data.attributes.count", section.count, set.len().max(set.classes.len()))?;
-    let attributes =
-        SyntheticAttributes { count: section.count, noise: section.noise, code_seed: section.seed };
-    let table = match (section.of.as_str(), set.conditions.get(&section.of)) {
-        ("class", _) => attributes.generate(&set.labels, seed)?,
-        (_, Some(Condition::Categorical { values, .. })) => attributes.generate(values, seed)?,
-        (of, _) => {
-            let categorical =
-                |(_, condition): &(_, &Condition)| matches!(condition, Condition::Categorical { .. });
-            let names = set.conditions.iter().filter(categorical).map(|(name, _)| name.as_str());
-            let known: Vec<&str> = ["class"].into_iter().chain(names).collect();
-            return Err(usage(format_args!(
-                "`data.attributes.of` is `{of}`, of which no attributes are made; known: {}",
-                known.join(", ")
-            )));
-        }
-    };
-    Ok(set.with_condition(ATTRIBUTES, Condition::Numeric(table.into()))?)
-}
-
-fn check_channels(images: &ImageSet, encoder: &EncoderConfig) -> Result<()> {
-    let channels = images.channels();
-    if channels == encoder.channels {
-        return Ok(());
-    }
-    Err(usage(format_args!(
-        "the images have {channels} channels and the encoder takes {}; train one with encoder.channels={channels}",
-        encoder.channels
-    )))
-}
-
-/// Resizes images to the input size of the encoder.
-fn fitted(dataset: Dataset, encoder: &EncoderConfig) -> Result<Dataset> {
-    let side = encoder.input_size;
-    let images = dataset.images.resized(side, side, Interpolation::Bilinear)?;
-    Ok(Dataset { images, ..dataset })
-}
-
-/// The error for a data set with files but without a folder.
-pub(crate) fn no_folder(section: &DataSection) -> anyhow::Error {
-    match section.dataset.is_own() {
-        true => usage("the recipe is for pictures of your own; name their folder with --data DIR"),
-        false => usage(
-            "this data set has files; name their folder with --data DIR (`simile data list` says which)",
-        ),
-    }
-}
-
-/// The first `count` images; if there are fewer, all of them.
-fn first(dataset: Dataset, count: Option<usize>) -> Result<Dataset> {
-    match count {
-        Some(count) if count < dataset.len() => Ok(dataset.subset(&(0..count).collect::<Vec<_>>())?),
-        _ => Ok(dataset),
-    }
-}
-
-/// A note if `key` asks for more images than there are.
-fn all_taken(images: &Dataset, count: Option<usize>, key: &str) -> Option<String> {
-    let count = count.filter(|&count| count > images.len())?;
-    Some(format!("`{key}` is {count}, and this split has {} images: all are taken", images.len()))
 }
 
 #[cfg(test)]
@@ -374,7 +58,6 @@ mod tests {
     use simile_core::data::Images;
 
     use super::*;
-    use crate::exit::{Usage, code_of, message_with_causes};
 
     fn of(labels: &[usize]) -> Dataset {
         let images = Images::new(1, 1, 1, vec![0; labels.len()]).unwrap();
@@ -382,71 +65,12 @@ mod tests {
         Dataset::new(images, labels.to_vec(), classes).unwrap()
     }
 
-    /// The exit code was that of a failure.
-    #[test]
-    fn a_number_that_the_pictures_cannot_give_is_an_error_of_usage() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("a.csv"), "file,label\n0.png,x\n1.png,y\n2.png,x\n").unwrap();
-        let of = |text: &str| {
-            let section: DataSection = toml::from_str(text).unwrap();
-            let encoder = section.dataset.native();
-            Splits::load(&section, Some(folder.path()), &encoder).unwrap_err()
-        };
-        let error = of("dataset = \"table\"\ntest = 400\n[table]\ncsv = \"a.csv\"");
-        assert_eq!(error.to_string(), "`data.test` is 400, expected 1 to 2 of 3 pictures");
-        assert!(error.is::<Usage>(), "{error}");
-        let error = of("dataset = \"table\"\ntest = 2\n[table]\ncsv = \"b.csv\"");
-        assert_eq!(code_of(&error), 1, "{error}");
-    }
-
-    #[test]
-    fn a_folder_that_is_not_there_is_named_once() {
-        let section: DataSection =
-            toml::from_str("dataset = \"table\"\ntest = 2\n[table]\ncsv = \"a.csv\"").unwrap();
-        let encoder = section.dataset.native();
-        let error = Splits::load(&section, Some(Path::new("/nowhere")), &encoder).unwrap_err();
-        let words = || "its data were in /nowhere; name their folder".to_owned();
-        assert_eq!(message_with_causes(&explained(error, words())), words());
-        let place = tempfile::tempdir().unwrap();
-        std::fs::create_dir(place.path().join("scans")).unwrap();
-        let error = Splits::load(&section, Some(&place.path().join("scan")), &encoder).unwrap_err();
-        let (said, near) = (message_with_causes(&error), place.path().join("scans"));
-        assert!(said.ends_with(&format!("with --data; did you mean `{}`?", near.display())), "{said}");
-        assert_eq!(said.matches("is not a folder").count(), 1, "{said}");
-        assert_eq!(message_with_causes(&explained(error, words())), words());
-        let other = message_with_causes(&explained(anyhow::anyhow!("disk full"), words()));
-        assert_eq!(other, format!("{}: disk full", words()));
-    }
-
-    #[test]
-    fn more_images_than_there_are_is_said() {
-        let three = of(&[0, 1, 2]);
-        let text = all_taken(&three, Some(4), "data.train").unwrap();
-        assert_eq!(text, "`data.train` is 4, and this split has 3 images: all are taken");
-        assert!([None, Some(3)].iter().all(|count| all_taken(&three, *count, "data.train").is_none()));
-        let counts = [None, Some(2), Some(4)].map(|count| first(of(&[0, 1, 2]), count).unwrap().len());
-        assert_eq!(counts, [3, 2, 3]);
-    }
-
-    /// A table with a column of splits holds out no subjects, and nothing was said of too few.
-    #[test]
-    fn too_few_images_to_test_on_are_said_unless_whole_subjects_are_held_out() {
-        let asked = |more: &str, count: usize| {
-            let text = format!(
-                "dataset = \"table\"\ntest = {count}\n[table]\ncsv = \"a.csv\"\nsubject = \"who\"\n{more}"
-            );
-            let section: DataSection = toml::from_str(&text).unwrap();
-            asked_to_test_on(&section, &Dataset { subjects: Some(vec![0, 0, 1]), ..of(&[0, 1, 2]) })
-        };
-        assert_eq!((asked("", 9), asked("", 2)), (None, Some(2)));
-        assert_eq!((asked("split = \"part\"", 9), asked("split = \"part\"", 2)), (Some(9), Some(2)));
-    }
-
     #[test]
     fn classes_that_a_part_lacks_are_named() {
         let all: Vec<usize> = (0..12).collect();
         let lack = |train: &[usize], test: &[usize]| {
-            Splits { train: of(train), test: of(test), validation: None }.lack()
+            let evaluated = Evaluated { dataset: of(test), split: EvaluationSplit::Test };
+            Splits { train: of(train), evaluated, to_choose: None }.lack()
         };
         assert_eq!(lack(&all, &all), None);
         let text = lack(&all[1..], &all[..11]).unwrap();

@@ -15,11 +15,12 @@ use crate::config::key_path::key_of;
 use crate::console::line;
 use crate::devices::{DeviceChoice, DeviceSet};
 use crate::exit::usage;
+use crate::experiment::evaluate::probe::check_names;
 use crate::experiment::outputs::write_result_and_report;
 use crate::experiment::preflight::{
-    check_length, metric_names, print_unreached_stage_warnings, renew_for_length,
+    check_length, metric_names, print_unreached_stage_warnings, unreached_stage_warnings,
 };
-use crate::experiment::prepare::splits::explained;
+use crate::experiment::prepare::data_errors::explained;
 use crate::experiment::prepare::{prior, weights};
 use crate::experiment::run::{CheckMetrics, begin, complete, prepare, read_images};
 use crate::experiment::session::Session;
@@ -65,9 +66,9 @@ pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolde
     state.files.remove_others(&folder);
     let resumed = resumed_recipe(&folder, &state, &written, options.set)?;
     let Resumed { recipe, is_longer, .. } = &resumed;
+    let begun = state.recipe(&folder)?;
+    drop_warnings_on_length(&mut state, &begun);
     if *is_longer {
-        let before = state.recipe(&folder)?;
-        renew_for_length(&mut state.warnings, &before, recipe);
         state.extend(&folder, recipe)?;
     }
     // After that, because a longer run makes models and figures again.
@@ -79,6 +80,9 @@ pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolde
         line(format_args!("{}: all variants are done; writing result and report", run.display()));
         return Ok((folder.clone(), write_result_and_report(&folder, recipe, state)?));
     }
+    // Older builds began runs that the check refuses.
+    check_names(&recipe.probe)
+        .map_err(|error| usage(format_args!("{error}; the run was begun with both: begin another run")))?;
     state.data = options.data.map(absolute).or(state.data);
     let devices = same_devices(&state, &options)?;
     let weights = match &recipe.encoder.weights {
@@ -102,6 +106,17 @@ pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolde
     }
     write_changes(&mut session, &written, &resumed)?;
     Ok((folder, complete(session)?))
+}
+
+/// Removes the warnings on the length of the run, `begun`, from its state, where older builds kept them: the result of a variant gets
+/// those of the length at which it ends.
+fn drop_warnings_on_length(state: &mut RunState, begun: &Recipe) {
+    for variant in begun.variants() {
+        let on_length: Vec<String> = unreached_stage_warnings(&variant, begun).collect();
+        if let Some(warnings) = state.warnings.get_mut(&variant.name) {
+            warnings.retain(|warning| !on_length.contains(warning));
+        }
+    }
 }
 
 /// Writes what changes when a run resumes, once nothing refuses it: `written` is the recipe in its folder.
@@ -261,10 +276,11 @@ mod tests {
     use crate::config::Changes;
     use crate::devices::DeviceName;
     use crate::exit::{Usage, message_with_causes};
+    use crate::experiment::testing::session;
     use crate::peers::Status;
     use crate::peers::testing::Others;
-    use crate::report::testing::{run, variant};
     use crate::run_folder::finished::FinishedRun;
+    use crate::run_folder::testing::{run, variant};
 
     #[test]
     fn a_finished_run_without_its_state_is_not_advised_to_train_on() {
@@ -348,6 +364,36 @@ mod tests {
         assert!(error.starts_with("`SimCLR` cannot go on, and the run stays as it is"), "{error}");
         assert!(error.contains("`config.steps_per_epoch` in the header is 5, expected 4"), "{error}");
         assert!(files() == before);
+    }
+
+    /// The result had them twice, and of a run that was made longer those of its earlier end too.
+    #[test]
+    fn a_state_with_warnings_on_the_length_adds_none_to_the_result() {
+        let place = tempfile::tempdir().unwrap();
+        let run = place.path().join("run");
+        let sections = "[train]\niterations = 1\n\n[probe]\nsteps = 2\n\n[objective]\nname = \"swav\"\n\n\
+            [method]\nname = \"swav\"\nprototypes = 4\nfrozen_steps = 2\n";
+        drop(session(&run, sections));
+        let warning = |iterations: usize| {
+            format!(
+                "the prototypes are not trained in its {iterations} iterations, because method.frozen_steps is 2; set it lower"
+            )
+        };
+        let (devices, processes) = ([DeviceChoice::from(DeviceName::Cpu)], ProcessGroup::alone());
+        let resumed = |set: &[String]| {
+            let folder = RunFolder::open(&run).unwrap();
+            let mut state = RunState::read(&folder).unwrap().unwrap();
+            let name = state.variants[0].name.clone();
+            state.warnings.entry(name).or_default().push(warning(1));
+            state.write(&folder).unwrap();
+            let options =
+                ResumeOptions { data: None, devices: &devices, set, processes: &processes, check: None };
+            let mut warnings = resume(&run, options).unwrap().1.variants.remove(0).warnings;
+            warnings.retain(|warning| warning.contains("prototypes"));
+            warnings
+        };
+        assert_eq!(resumed(&[]), [warning(1)]);
+        assert_eq!(resumed(&["train.iterations=2".to_owned()]), [warning(2)]);
     }
 
     #[test]

@@ -23,13 +23,11 @@ pub(super) fn same_data(
     splits: &Splits,
     section: &DataSection,
 ) -> Result<()> {
-    let now = [splits.train.len(), splits.test.len()];
+    let now = [splits.train.len(), splits.evaluated.dataset.len()];
     let change = match state.images {
         Some(ImageCounts { train, test, .. }) if now != [train, test] => Some(format!(
             "it began with {train} training and {test} {} images, and now there are {} and {}",
-            section.evaluation_split(),
-            now[0],
-            now[1]
+            splits.evaluated.split, now[0], now[1]
         )),
         _ => splits.data_digests(section).change_from(&state.data_digests),
     };

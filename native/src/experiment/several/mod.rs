@@ -275,8 +275,8 @@ mod tests {
     use super::*;
     use crate::devices::DeviceName;
     use crate::exit::Usage;
-    use crate::report::testing::{run, variant};
     use crate::run_folder::record::EarlierDevice;
+    use crate::run_folder::testing::{run, variant};
 
     #[test]
     fn runs_at_the_same_time_have_a_device_each() {

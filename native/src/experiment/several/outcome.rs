@@ -207,8 +207,8 @@ mod tests {
     use super::*;
     use crate::config::Changes;
     use crate::data::PriorSection;
-    use crate::report::testing::{run, variant};
     use crate::run_folder::finished::FinishedRun;
+    use crate::run_folder::testing::{run, variant};
 
     #[test]
     fn a_prior_that_was_moved_is_named_where_it_is() {

@@ -85,3 +85,35 @@ impl VariantTraining<'_> {
         anyhow!("process {rank} failed; continue with `{command}`")
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::experiment::testing::{DIVERGING, first, session};
+    use crate::peers::ProcessGroup;
+    use crate::peers::testing::Others;
+    use crate::run_folder::tensorboard::EventLog;
+
+    /// The run went on with the next variant, and waited for processes that had ended.
+    #[test]
+    fn what_ends_another_process_ends_the_run_though_its_numbers_are_not_finite() {
+        let place = tempfile::tempdir().unwrap();
+        let mut session = session(&place.path().join("run"), DIVERGING);
+        let variant = session.recipe.variants().remove(0);
+        let mut events = EventLog::open(&session.folder, &variant.name).unwrap();
+        let mut training = VariantTraining::open(&mut session, first(&variant), &mut events).unwrap();
+        while !training.trainer.is_finished() && training.check_finite().is_ok() {
+            // A loss that is no number is an error, after which the weights are none either.
+            drop(training.step());
+        }
+        let processes = ProcessGroup::of(Arc::new(Others(vec![Status::Failed])), 0);
+        training.session.devices.processes = processes.clone();
+        let outcome = training.iterate();
+        assert!(processes.has_ended());
+        let error = training.leave_group(outcome).unwrap_err().to_string();
+        assert!(error.starts_with("process 1 failed; continue with `simile train --resume"), "{error}");
+    }
+}

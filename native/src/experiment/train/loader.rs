@@ -262,8 +262,6 @@ mod million;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use std::path::Path;
-
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
     use simile_core::data::Condition;
@@ -272,6 +270,7 @@ mod tests {
 
     use super::super::trainer::trainer_config;
     use super::*;
+    use crate::config::testing::drawn;
     use crate::devices::{DeviceName, testing};
 
     /// Two classes of twenty, each with one image of the other one's bias.
@@ -289,11 +288,10 @@ mod tests {
     }
 
     fn fed_by(train: &str, classified: usize, objective: &str) -> (RecipeVariant, Recipe, DataLoader) {
-        let text = format!(
-            "name = \"mine\"\n\n[data]\ndataset = \"digits\"\ntrain = 40\ntest = 10\n\n[train]\niterations = 4\n{train}\n\n\
-             [classified]\nbatch = {classified}\n\n[method]\nname = \"with-classifier\"\n\n[objective]\nbias = \"bias\"\n{objective}\n"
-        );
-        let recipe = Recipe::resolved(&text, Path::new("mine.toml")).unwrap();
+        let recipe = drawn(&format!(
+            "[train]\niterations = 4\n{train}\n\n[classified]\nbatch = {classified}\n\n\
+             [method]\nname = \"with-classifier\"\n\n[objective]\nbias = \"bias\"\n{objective}\n"
+        ));
         let variant = recipe.variants().remove(0);
         let loader = DataLoader::new(&variant, &recipe, &biased(), &Device::flex()).unwrap();
         (variant, recipe, loader)
@@ -301,11 +299,10 @@ mod tests {
 
     /// An objective with weights of the colour, and a further line of its section.
     fn conditional(objective: &str, line: &str) -> (RecipeVariant, Recipe) {
-        let text = format!(
-            "name = \"mine\"\n\n[data]\ndataset = \"digits\"\ntrain = 40\ntest = 10\n\n[train]\nbatch = 16\niterations = 5\n\n\
-             [objective]\nname = \"{objective}\"\nkernel = {{ name = \"rbf\", sigma = 20.0 }}\n{line}\n"
-        );
-        let recipe = Recipe::resolved(&text, Path::new("mine.toml")).unwrap();
+        let recipe = drawn(&format!(
+            "[train]\niterations = 5\n\n[objective]\nname = \"{objective}\"\n\
+             kernel = {{ name = \"rbf\", sigma = 20.0 }}\n{line}\n"
+        ));
         (recipe.variants().remove(0), recipe)
     }
 

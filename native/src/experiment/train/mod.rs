@@ -3,9 +3,13 @@
 mod agreement;
 mod checkpoints;
 mod clock;
+mod divergence;
 mod image_loader;
 pub(crate) mod loader;
 mod pace;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod reads_nothing;
 pub(crate) mod selection;
 pub(crate) mod trainer;
 pub(crate) mod tuning;

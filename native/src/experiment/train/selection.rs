@@ -43,10 +43,10 @@ pub(crate) fn evaluate(
     events: &mut EventLog,
 ) -> Result<Duration> {
     let mut held_up = Duration::ZERO;
-    let (Some(section), Some(validation)) = (&session.recipe.selection, &session.splits.validation) else {
+    let (Some(section), Some(to_choose)) = (&session.recipe.selection, &session.splits.to_choose) else {
         return Ok(held_up);
     };
-    let metrics = validation_metrics(session, variant, section, validation, trainer)?;
+    let metrics = metrics_to_choose_by(session, variant, section, to_choose, trainer)?;
     let value = metrics.get(&section.metric).copied().ok_or_else(|| {
         let known: Vec<&str> = metrics.keys().map(String::as_str).collect();
         usage(format_args!(
@@ -74,21 +74,21 @@ pub(crate) fn evaluate(
     Ok(held_up)
 }
 
-fn validation_metrics(
+fn metrics_to_choose_by(
     session: &Session,
     variant: &RecipeVariant,
     section: &SelectionSection,
-    validation: &Dataset,
+    to_choose: &Dataset,
     trainer: &Trainer,
 ) -> Result<Metrics> {
-    let normalisation = session.normalisation()?;
-    let held_out = session.prepared(validation, &normalisation);
+    let form = session.image_form()?;
+    let held_out = session.prepared(to_choose, &form);
     let Some(probe) = section.readout.probe() else {
         let scores = held_out.scores_while(trainer.model(), &|| session.check_interrupted())?;
         return class_metrics(
             &session.recipe.probe,
             &variant.class_scores(scores).map_err(usage)?,
-            validation,
+            to_choose,
         );
     };
     let train = &session.splits.train;
@@ -96,10 +96,10 @@ fn validation_metrics(
         images.features_while(trainer.encoder(), &|| session.check_interrupted())
     };
     let (train_features, held_out_features) =
-        (features(session.prepared(train, &normalisation))?, features(held_out)?);
+        (features(session.prepared(train, &form))?, features(held_out)?);
     let sets = [
         LabelledFeatures { features: &train_features, dataset: train },
-        LabelledFeatures { features: &held_out_features, dataset: validation },
+        LabelledFeatures { features: &held_out_features, dataset: to_choose },
     ];
     measure_classes_while(&session.recipe.probe, probe, sets, interrupt::check_interrupted)
         .map_err(|error| session.error_of(error))
@@ -150,14 +150,27 @@ pub(crate) fn in_words(session: &Session, at: usize, iteration: u64) -> String {
         Some(selection) => format!(
             "the encoder of iteration {iteration}, chosen among {} by {}",
             session.variant_state(at).evaluations.len(),
-            selection.in_words(session.splits.validation.as_ref().map_or(0, Dataset::len))
+            selection.in_words(session.splits.to_choose.as_ref().map_or(0, Dataset::len))
         ),
     }
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
+    use std::fs;
+
+    use super::super::variant_training::VariantTraining;
     use super::*;
+    use crate::exit::Interrupted;
+    use crate::experiment::testing::{first, session};
+    use crate::run_folder::folder::RunFolder;
+    use crate::run_folder::state::{CheckpointKind, RunState};
+
+    /// An encoder that is chosen by evaluations.
+    const SELECTING: &str = "[data]\ntrain = 160\ntest = 48\n\n[optimizer]\nname = \"adam\"\n\n[schedule]\n\
+        name = \"cosine\"\n\n[train]\niterations = 6\ncheckpoint_every = 2\nlog_every = 3\n\n[probe]\n\
+        steps = 5\n\n[selection]\nheld_out = 64\nevery = 2\n\n[objective]\nname = \"nt-xent\"\n";
 
     #[test]
     fn networks_of_a_first_stage_and_those_that_are_made_again_are_no_candidates() {
@@ -178,5 +191,173 @@ mod tests {
         assert_eq!(evaluated(&[0.5, 0.5, 0.6, 0.4]), (vec![3, 4], true));
         assert_eq!(evaluated(&[0.5, 0.5, 0.6, 0.4, 0.4, 0.5]), (vec![3, 4, 5], true));
         assert_eq!(evaluated(&[0.5, 0.5, 0.6, 0.4, 0.4, 0.7]), (vec![3, 4, 5], false));
+    }
+
+    /// A signal ended the process only after its evaluation, which may take minutes.
+    #[test]
+    fn an_evaluation_that_a_signal_stops_is_made_when_the_run_resumes() {
+        let place = tempfile::tempdir().unwrap();
+        let ended = |name: &str, stop: Option<u64>| {
+            let mut session = session(&place.path().join(name), SELECTING);
+            let variant = session.recipe.variants().remove(0);
+            let mut events = EventLog::open(&session.folder, &variant.name).unwrap();
+            if let Some(stop) = stop {
+                let mut training = VariantTraining::open(&mut session, first(&variant), &mut events).unwrap();
+                for completed in 0..stop - 1 {
+                    let result = training.step().and_then(|()| training.evaluate_if_due());
+                    assert!(training.end_iteration(result, completed).unwrap().is_none());
+                    training.session.wait_for_checkpoint().unwrap();
+                }
+                training.step().unwrap();
+                assert!(training.lacks_evaluation());
+                let result = training.interruptible(|training| Err(training.session.interrupted()));
+                let error = training.end_iteration(result, stop - 1).err().unwrap();
+                assert!(error.is::<Interrupted>(), "{error}");
+                training.session.wait_for_checkpoint().unwrap();
+                let written = RunState::read(&session.folder).unwrap().unwrap();
+                let state = &written.variants[0];
+                assert_eq!(state.iteration, stop);
+                let restored = state.last_finite.clone().unwrap();
+                assert!(
+                    !restored.contains(&format!("iteration-{stop}.")),
+                    "the evaluation may find divergence"
+                );
+                session.state = written;
+            }
+            let mut training = VariantTraining::open(&mut session, first(&variant), &mut events).unwrap();
+            assert!(training.iterate().unwrap().is_none());
+            training.session.wait_for_checkpoint().unwrap();
+            let bytes = pollster::block_on(training.trainer.to_bytes()).unwrap();
+            session.log.flush().unwrap();
+            let lines = fs::read_to_string(session.folder.path("metrics.jsonl")).unwrap();
+            (bytes, lines, session.state.variants[0].evaluations.clone())
+        };
+        let straight = ended("straight", None);
+        assert_eq!(straight.2.iter().map(|made| made.iteration).collect::<Vec<_>>(), [2, 4, 6]);
+        assert!(straight == ended("stopped at 4", Some(4)));
+        assert!(straight == ended("stopped at the end", Some(6)));
+    }
+
+    /// It was written by the thread that trains, which waited for the checkpoint before, and its time was not counted.
+    #[test]
+    fn the_best_network_is_written_by_the_checkpoint_of_its_iteration() {
+        let place = tempfile::tempdir().unwrap();
+        let mut session = session(&place.path().join("run"), SELECTING);
+        let variant = session.recipe.variants().remove(0);
+        let mut events = EventLog::open(&session.folder, &variant.name).unwrap();
+        let mut training = VariantTraining::open(&mut session, first(&variant), &mut events).unwrap();
+        for completed in 0..2 {
+            assert_eq!(training.clock.checkpoint_share(), 0.0);
+            let result = training.step().and_then(|()| training.evaluate_if_due());
+            if completed == 1 {
+                let best = training.session.state.variants[0].best.clone().unwrap();
+                assert!(!training.session.folder.path(best).exists());
+                assert!(training.clock.checkpoint_share() > 0.0);
+            }
+            assert!(training.end_iteration(result, completed).unwrap().is_none());
+        }
+        training.session.wait_for_checkpoint().unwrap();
+        let written = RunState::read(&session.folder).unwrap().unwrap();
+        written.files.verify(&session.folder).unwrap();
+        let state = &written.variants[0];
+        assert_eq!((state.iteration, state.evaluations.len()), (2, 1));
+        assert!(state.best.is_some() && state.best == session.state.variants[0].best);
+    }
+
+    #[test]
+    fn a_best_network_that_waits_is_written_with_the_next_checkpoint_or_once_one_is_waited_for() {
+        let place = tempfile::tempdir().unwrap();
+        let mut session = session(&place.path().join("run"), SELECTING);
+        let variant = session.recipe.variants().remove(0);
+        let mut events = EventLog::open(&session.folder, &variant.name).unwrap();
+        let training = VariantTraining::open(&mut session, first(&variant), &mut events).unwrap();
+        let best = |state: &RunState, folder: &RunFolder| {
+            state.files.verify(folder).unwrap();
+            let name = state.variants[0].best.clone().unwrap();
+            (state.files.read(folder, &name).unwrap(), name)
+        };
+        // Perhaps still being written when the next one is begun.
+        training.session.checkpoint(0, &training.trainer, CheckpointKind::ByTime).unwrap();
+        training.session.keep_best(0, 1, vec![1]);
+        training.session.keep_best(0, 2, vec![2]);
+        training.session.checkpoint(0, &training.trainer, CheckpointKind::ByTime).unwrap();
+        training.session.wait_for_checkpoint().unwrap();
+        let folder = session.folder.clone();
+        let written = RunState::read(&folder).unwrap().unwrap();
+        assert_eq!(best(&written, &folder), (vec![2], "state/arm-0-best-2.safetensors".to_owned()));
+        assert!(!folder.path("state/arm-0-best-1.safetensors").exists());
+
+        session.keep_best(0, 3, vec![3]);
+        session.wait_for_checkpoint().unwrap();
+        // Killed here, the run goes on from the state before.
+        assert_eq!(best(&RunState::read(&folder).unwrap().unwrap(), &folder).0, [2]);
+        let name = session.state.variants[0].best.clone().unwrap();
+        assert_eq!(session.state.files.read(&folder, &name).unwrap(), [3]);
+        session.save().unwrap();
+        assert_eq!(best(&RunState::read(&folder).unwrap().unwrap(), &folder).0, [3]);
+    }
+
+    #[test]
+    fn a_run_that_is_killed_before_its_best_network_is_written_finds_it_again() {
+        let place = tempfile::tempdir().unwrap();
+        let ended = |name: &str, is_killed: bool| {
+            let mut session = session(&place.path().join(name), SELECTING);
+            let variant = session.recipe.variants().remove(0);
+            let mut events = EventLog::open(&session.folder, &variant.name).unwrap();
+            if is_killed {
+                let mut training = VariantTraining::open(&mut session, first(&variant), &mut events).unwrap();
+                (0..2).for_each(|_| training.step().unwrap());
+                training.evaluate_if_due().unwrap();
+                training.checkpoint_without_sharing().unwrap();
+                training.session.wait_for_checkpoint().unwrap();
+                let earlier = training.session.state.variants[0].best.clone();
+                training.session.keep_best(0, 4, vec![4]);
+                assert!(earlier.is_some() && training.session.state.variants[0].best != earlier);
+                // The memory of the process is gone.
+                let Session { folder, recipe, devices, splits, weights, .. } = session;
+                let written = RunState::read(&folder).unwrap().unwrap();
+                written.files.verify(&folder).unwrap();
+                assert_eq!(written.variants[0].best, earlier);
+                session = Session::new(folder, recipe, devices, splits, weights, written).unwrap();
+            }
+            let mut training = VariantTraining::open(&mut session, first(&variant), &mut events).unwrap();
+            assert!(training.iterate().unwrap().is_none());
+            training.session.wait_for_checkpoint().unwrap();
+            let state = &session.state.variants[0];
+            let best = session.state.files.read(&session.folder, state.best.as_ref().unwrap()).unwrap();
+            (best, state.evaluations.clone())
+        };
+        assert!(ended("straight", false) == ended("killed", true));
+    }
+
+    /// The line had the rate of a step that was never taken.
+    #[test]
+    fn a_resumed_variant_that_patience_ends_logs_the_rate_of_its_last_step() {
+        let place = tempfile::tempdir().unwrap();
+        let recipe = SELECTING.replace("held_out = 64\n", "held_out = 64\npatience = 1\n");
+        let lines = |name: &str, resumes: bool| {
+            let mut session = session(&place.path().join(name), &recipe);
+            let variant = session.recipe.variants().remove(0);
+            let mut events = EventLog::open(&session.folder, &variant.name).unwrap();
+            let mut training = VariantTraining::open(&mut session, first(&variant), &mut events).unwrap();
+            (0..4).for_each(|_| training.step().unwrap());
+            let evaluated =
+                |(iteration, value)| SelectionEvaluation { iteration, value, metrics: Metrics::new() };
+            training.session.state.variants[0].evaluations = [(2, 0.9), (4, 0.1)].map(evaluated).to_vec();
+            training.checkpoint_without_sharing().unwrap();
+            training.session.wait_for_checkpoint().unwrap();
+            let stopped = match resumes {
+                true => VariantTraining::open(&mut session, first(&variant), &mut events).unwrap().iterate(),
+                false => training.iterate(),
+            };
+            assert!(stopped.unwrap().is_some_and(|stopped| stopped.reason == StopReason::NoBetter));
+            session.wait_for_checkpoint().unwrap();
+            session.log.flush().unwrap();
+            session.folder.measurements().unwrap()
+        };
+        let (straight, resumed) = (lines("straight", false), lines("resumed", true));
+        assert_eq!(straight.iter().map(|line| line.iteration).collect::<Vec<_>>(), [3, 4]);
+        assert_eq!(straight, resumed);
+        assert!(straight[0].learning_rate > straight[1].learning_rate, "the schedule is not constant");
     }
 }

@@ -130,25 +130,15 @@ pub(crate) fn is_divergence(error: &anyhow::Error) -> bool {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
-    use crate::devices::{DeviceChoice, DeviceName};
     use crate::exit::message_with_causes;
-    use crate::experiment::run::{begin, prepare};
-    use crate::run_folder::folder::RunFolder;
-
-    const RECIPE: &str = "name = \"mine\"\n\n[data]\ndataset = \"digits\"\ntrain = 32\ntest = 8\n\n[train]\nbatch = 16\n\
-        iterations = 2\n\n[objective]\nname = \"nt-xent\"\n";
+    use crate::experiment::testing::session;
 
     /// A process that follows the steps of another one was said to continue the run.
     #[test]
     fn only_a_state_of_a_file_continues_the_run() {
         let place = tempfile::tempdir().unwrap();
-        let recipe = Recipe::resolved(RECIPE, Path::new("mine.toml")).unwrap();
-        let devices = DeviceSet::open(&[DeviceChoice { name: DeviceName::Cpu, index: 0 }]).unwrap();
-        let folder = RunFolder::create(Some(&place.path().join("run")), "x").unwrap();
-        let mut session = begin(folder, prepare(recipe, None, devices).unwrap()).unwrap();
+        let mut session = session(&place.path().join("run"), "[objective]\nname = \"nt-xent\"\n");
         session.state.files.keep(&session.folder, "damaged", b"no state").unwrap();
         let Session { recipe, devices, splits, .. } = &session;
         let (variant, train) = (recipe.variants().remove(0), &splits.train);

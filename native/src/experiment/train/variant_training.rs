@@ -111,7 +111,7 @@ impl<'a> VariantTraining<'a> {
             let evaluations = &self.session.variant_state(self.at).evaluations;
             if let Some(stopped) = selection::stopped_by_patience(section, evaluations) {
                 // Logs the rest and writes a checkpoint first, so that a longer run can continue from this step.
-                return match self.log_rest().and_then(|()| self.checkpoint()) {
+                return match self.log_rest().and_then(|()| self.checkpoint_without_sharing()) {
                     Ok(()) => Ok(Some(stopped)),
                     Err(error) if is_divergence(&error) => {
                         self.restore_last_finite(&error, completed).map(Some)
@@ -236,11 +236,10 @@ impl<'a> VariantTraining<'a> {
 
     /// Finds the training images on which the first network fails; the second network gives them more weight.
     pub(super) fn begin_training_stage(&mut self) -> Result<()> {
-        let normalisation = self.session.normalisation()?;
+        let form = self.session.image_form()?;
         let train = &self.session.splits.train;
         let check = || self.session.check_interrupted();
-        let scores =
-            self.session.prepared(train, &normalisation).scores_while(self.trainer.model(), &check)?;
+        let scores = self.session.prepared(train, &form).scores_while(self.trainer.model(), &check)?;
         let failures = self.trainer.begin_training_stage(&scores)?;
         line(format_args!(
             "{}: the network fails on {failures} of {} training images; the next stage begins",

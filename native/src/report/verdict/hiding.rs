@@ -4,17 +4,17 @@ use super::super::advice::{LeakOutcome, Unit};
 use super::super::chance::{Chance, NOTICEABLE};
 use super::{References, Variant, mean, mean_leak, values};
 use crate::metrics::Metrics;
-use crate::metrics::leak::name_for_variable;
-use crate::metrics::names::{CONDITION_ROC_AUC, CONDITION_TOP1, NONLINEAR, R2, TOP1};
+use crate::metrics::metric::{Predictor, name_for_variable};
+use crate::metrics::names::{CONDITION_ROC_AUC, CONDITION_TOP1, R2, TOP1};
 
-/// The leaks by which a variant is judged, with the end of their names. The advice is on the first of them that did not fall.
-const LEAKS: [(&str, &str, Unit); 6] = [
-    (CONDITION_TOP1, "", Unit::Images),
-    (R2, "", Unit::RSquared),
-    (CONDITION_TOP1, NONLINEAR, Unit::Images),
-    (R2, NONLINEAR, Unit::RSquared),
-    (CONDITION_ROC_AUC, "", Unit::Area),
-    (CONDITION_ROC_AUC, NONLINEAR, Unit::Area),
+/// The leaks by which a variant is judged, with their probes. The advice is on the first of them that did not fall.
+const LEAKS: [(&str, Predictor, Unit); 6] = [
+    (CONDITION_TOP1, Predictor::Linear, Unit::Images),
+    (R2, Predictor::Linear, Unit::RSquared),
+    (CONDITION_TOP1, Predictor::Nonlinear, Unit::Images),
+    (R2, Predictor::Nonlinear, Unit::RSquared),
+    (CONDITION_ROC_AUC, Predictor::Linear, Unit::Area),
+    (CONDITION_ROC_AUC, Predictor::Nonlinear, Unit::Area),
 ];
 
 /// The leak of the attribute of a variant by one probe, beside that of the first variant.
@@ -88,8 +88,8 @@ impl References<'_> {
 
     /// The leak of the attribute of a variant by each probe that was measured in the variant and in the first one.
     fn leak_changes(&self, plain: &[&Metrics], variant: &Variant<'_>) -> Vec<LeakChange> {
-        let of_metric = |(metric, ending, unit): (&str, &str, Unit)| {
-            let metric = name_for_variable(metric, &variant.attribute, self.condition) + ending;
+        let of_metric = |(metric, by, unit): (&str, Predictor, Unit)| {
+            let metric = by.named(&name_for_variable(metric, &variant.attribute, self.condition));
             let (before, after) = (mean_leak(plain, &metric)?, mean_leak(&variant.metrics, &metric)?);
             let chance = self.chance(&metric);
             Some(LeakChange { metric, unit, before, after, chance })

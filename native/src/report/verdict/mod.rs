@@ -16,12 +16,13 @@ use crate::config::probe::ProbeSection;
 use crate::config::variant::RecipeVariant;
 use crate::metrics::Metrics;
 use crate::metrics::format::MetricFormat;
-use crate::metrics::leak::{LINEAR, amount, area_of, is_share, linear, name_for_variable, share_of};
+use crate::metrics::leak::{LINEAR, amount, area_of, is_share, share_of};
 use crate::metrics::mean_std::MeanStd;
-use crate::metrics::names::{CONDITION_TOP1, NONLINEAR, R2, TOP1};
+use crate::metrics::metric::{Predictor, linear, name_for_variable};
+use crate::metrics::names::{CONDITION_TOP1, R2, TOP1};
 use crate::metrics::two_sample::{TwoSampleTest, least_in_words, p_in_words};
 use crate::run_folder::finished::FinishedRun;
-use crate::run_folder::record::{RunResult, VariantResult};
+use crate::run_folder::record::{KernelFault, RunResult, VariantResult};
 
 /// The verdict in sentences, the most important one first. The numbers of a variant that diverged are those of a network before
 /// that, and are not counted.
@@ -55,8 +56,8 @@ pub(crate) fn verdict(recipe: &Recipe, runs: &[&RunResult]) -> Result<Vec<String
     }
     for (variant, leak) in references.failed_to_hide(&variants) {
         let images = first.images.map(|images| images.train);
-        let hiding = HidingOutcome { leak, width: variant.width };
-        sentences.extend(advice(recipe, variant.name, hiding, (&variant.attribute, images)));
+        let hiding = HidingOutcome { attribute: &variant.attribute, leak, width: variant.width, images };
+        sentences.extend(advice(recipe, variant.name, hiding));
     }
     Ok(sentences)
 }
@@ -97,19 +98,17 @@ impl<'a> Variant<'a> {
         let variants: Vec<&VariantResult> = variants.filter(|variant| variant.diverged().is_none()).collect();
         let paired = if runs.len() == 1 { variants.first().map(|variant| &variant.paired) } else { None };
         let metrics: Vec<&Metrics> = variants.iter().map(|variant| &variant.metrics).collect();
-        let in_some_run = |is: fn(&VariantResult) -> bool| variants.iter().any(|variant| is(variant));
-        let width = match in_some_run(VariantResult::kernel_too_narrow) {
+        let has_in_some_run = |fault| variants.iter().any(|variant| variant.kernel_fault() == Some(fault));
+        let width = match has_in_some_run(KernelFault::TooNarrow) {
             true => Some(Width::Wider),
-            false if in_some_run(VariantResult::images_equally_apart) => None,
+            false if has_in_some_run(KernelFault::EquallyApart) => None,
             false => Some(Width::Narrower),
         };
         let objective =
             described.iter().find(|variant| variant.name == name).map(|variant| &variant.objective);
-        let probed = runs.first().map_or("", |run| run.condition.as_str());
-        // Where its leak could not be measured, that of another attribute does not stand for it.
-        let own = objective.and_then(|objective| objective.condition()).filter(|own| probe.probes(own));
+        let own = objective.and_then(|objective| objective.condition());
         let keeps = objective.is_some_and(|objective| objective.keeps_condition());
-        let attribute = own.unwrap_or_else(|| probed.to_owned());
+        let attribute = probe.judged(own.as_deref()).to_owned();
         Self { name, attribute, keeps, metrics, width, paired }
     }
 }
@@ -249,7 +248,7 @@ impl References<'_> {
                 beside.push(p_in_words(test.p_value));
             }
             beside.extend(paired.and_then(|paired| paired.get(metric)).map(|&p| p_in_words(p)));
-            let nonlinear = format!("{metric}{NONLINEAR}");
+            let nonlinear = Predictor::Nonlinear.named(metric);
             if let (Some(nonlinear_mean), Some(linear)) =
                 (mean_leak(runs, &nonlinear), mean_leak(runs, metric))
                 && nonlinear_mean > linear + NOTICEABLE

@@ -1,7 +1,7 @@
-use super::super::testing::{run, variant};
 use super::*;
 use crate::metrics::names::CONDITION_ROC_AUC;
 use crate::run_folder::record::{ImageCounts, Untrained, VariantResult};
+use crate::run_folder::testing::{self, run, variant};
 
 fn with(name: &str, top1: f64, leak: (&str, f64)) -> VariantResult {
     let mut variant = variant(name, top1);
@@ -66,7 +66,7 @@ fn several_seeds_have_a_spread_and_p() {
 
 #[test]
 fn a_variant_that_diverged_is_named_and_compared_with_nothing() {
-    let stopped = super::super::testing::diverged("hide", 0.0).stopped;
+    let stopped = testing::diverged("hide", 0.0).stopped;
     let mut seeds = finished(&[[0.92, 0.84], [0.94, 0.1], [0.93, 0.82]], CONDITION_TOP1, 0.36);
     seeds[1].result.variants[1].stopped.clone_from(&stopped);
     let said = of(&seeds);
@@ -348,6 +348,33 @@ fn a_variant_is_not_judged_by_an_attribute_that_it_does_not_hide() {
     assert!(unmeasured.iter().all(|line| !line.contains("--set")), "{unmeasured:?}");
     let unprobed = said("");
     assert!(unprobed.iter().any(|line| line.contains("hospital leaks as before")), "{unprobed:?}");
+}
+
+#[test]
+fn the_fault_of_a_kernel_decides_which_width_is_advised() {
+    let advised = |kernel: Option<KernelFault>, warning: &str| {
+        let objective =
+            "name = \"fair-cclk\", condition = \"hospital\", kernel = { name = \"rbf\", sigma = 5.0 }";
+        let set = format!("probe.condition=hospital;variant.hide.objective={{ {objective} }}");
+        let mut hide = with("hide", 0.6, (CONDITION_TOP1, 0.92));
+        (hide.kernel, hide.warnings) = (kernel, vec![warning.to_owned()]);
+        let said =
+            of(&[run("a", 0, &set, vec![with("plain", 0.63, (CONDITION_TOP1, 0.92)), hide])]).join("\n");
+        ["a wider kernel", "a narrower kernel"].map(|advice| said.contains(advice))
+    };
+    assert_eq!(advised(Some(KernelFault::TooNarrow), ""), [true, false]);
+    assert_eq!(advised(Some(KernelFault::EquallyApart), ""), [false, false]);
+    assert_eq!(advised(None, "the two views of an image are equal"), [false, true]);
+    // Results of older builds have the warning alone, and a narrower kernel was advised beside it.
+    let told = "the kernel tells all images of the first batch apart by `hospital`: among the first 16 images, the kernel values of \
+                an image with all others sum to 1.00e-9 on average, so at most its nearest neighbour has any weight; take a wider \
+                one, such as kernel.sigma = \"median\", which is 12.3000 here";
+    assert_eq!(advised(None, told), [true, false]);
+    let told = "the images of the first batch that differ are equally far apart by `hospital`: among the first 16 images, the \
+                kernel values of an image with all others sum to 0.00e0 on average, so at most its nearest neighbour has any weight; \
+                a wider kernel would make them all equally alike: with objective.condition name an attribute whose values more \
+                images share";
+    assert_eq!(advised(None, told), [false, false]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod gallery;
 mod map;
 
 use anyhow::Result;
-use simile_core::augment::{Augmentation, ByteForm, HostPlanes};
+use simile_core::augment::Augmentation;
 use simile_core::data::resize::{Interpolation, resize};
 use simile_core::data::{Condition, Dataset, Images};
 use simile_core::eval::group_accuracy::GroupAccuracy;
@@ -34,7 +34,7 @@ const THUMBNAILS_IN_A_ROW: usize = 25;
 pub(crate) fn sample_figures(session: &Session) -> Result<Figures> {
     let Recipe { augment, train, .. } = &session.recipe;
     let samples = samples(&session.splits.train, augment, train.seed, &session.devices.first.device)?;
-    let thumbnails = Some(thumbnails(&session.splits.test)?);
+    let thumbnails = Some(thumbnails(&session.splits.evaluated.dataset)?);
     Ok(Figures { samples, thumbnails, ..Figures::default() })
 }
 
@@ -65,7 +65,7 @@ fn samples(
     let images = train.images.read(&first)?;
     let stretches = train.images.stretches(&first);
     let as_seen = train.images.select(&first).for_evaluation()?.in_memory()?;
-    let shown = HostPlanes::new(&images, ByteForm::of(device)).upload(device).images();
+    let shown = images.to_tensor(device);
     let mut rng = stream(seed, Purpose::Augmentation, 0);
     let mut sheets = vec![ContactSheet { caption: "image".into(), picture: contact_sheet(&as_seen, count)? }];
     for caption in ["view a", "view b"] {

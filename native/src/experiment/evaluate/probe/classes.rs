@@ -14,15 +14,12 @@ use super::fit::linear;
 use super::guesses::{right, roc_auc_of_two};
 use super::{ProbeResults, ProbeSplit};
 use crate::config::probe::{Probe, ProbeSection, Solver};
+use crate::metrics::metric::{prefix_of, with_prefix};
 use crate::metrics::names::{
-    CLASS_MEAN, CLASS_WORST, ROC_AUC, TOP1, TOP5, UNBIASED, WORST_GROUP, WORST_GROUP_BY, prefix_of,
-    with_prefix,
+    CLASS_MEAN, CLASS_PROBE, CLASS_WORST, ROC_AUC, TOP1, TOP5, UNBIASED, WORST_GROUP, WORST_GROUP_BY,
 };
 use crate::metrics::{Hits, Metrics};
 use crate::run_folder::record::ProbeFit;
-
-/// The name of the probe of the class among the probes.
-const CLASS: &str = "class";
 
 pub(super) fn measure(
     section: &ProbeSection,
@@ -36,7 +33,7 @@ pub(super) fn measure(
         metrics: class_metrics(section, &scores, test.dataset)?,
         hits: Hits::from([(TOP1.to_owned(), right(&guesses, &test.dataset.labels))]),
         guesses,
-        probes: fit.map(|fit| (CLASS.to_owned(), fit)).into_iter().collect(),
+        probes: fit.map(|fit| (CLASS_PROBE.to_owned(), fit)).into_iter().collect(),
     })
 }
 

@@ -1,20 +1,15 @@
-//! One probe: its penalty is chosen on held-out training images, then it is fitted to all of them.
+//! The linear probe of a recipe, which core fits.
 
 use anyhow::Result;
 use simile_core::data::Condition;
 use simile_core::error::Error;
 use simile_core::eval::linear_probe::LinearProbeConfig;
-use simile_core::eval::penalty::{Choice, FittedProbe, ProbeTargets, split_validation};
-use simile_core::numeric::rows::{FeatureTable, Rows};
+use simile_core::eval::penalty::{ChosenProbe, ChosenProbeConfig, FittedProbe, ProbeTargets};
+use simile_core::numeric::rows::Rows;
 
 use super::watched::{Watch, Watched};
 use crate::config::probe::ProbeSection;
 use crate::run_folder::record::ProbeFit;
-
-/// Most training images for choosing a penalty, including the held-out ones.
-const CHOSEN_ON: usize = 25_000;
-/// The same split for every run, so that runs are compared by the same probe.
-pub(super) const SEED: u64 = 0;
 
 /// A probe with the record of its fit.
 pub(super) struct Fitted {
@@ -46,28 +41,13 @@ impl TrainingRows<'_> {
 /// If the number of targets is not that of the rows, or the probe cannot be fitted.
 pub(super) fn linear(section: &ProbeSection, known: &TrainingRows<'_>) -> Result<Fitted> {
     let &TrainingRows { rows, targets, subjects, .. } = known;
-    let config = config(section);
-    let penalties = section.ridge.all();
-    let several =
-        (penalties.len() > 1).then(|| split_validation(rows.rows(), subjects, CHOSEN_ON, SEED)).flatten();
-    let (penalty, from, held_out) = match several {
-        // If no image can be held out, the strongest penalty overfits least.
-        None => (penalties.iter().copied().fold(0.0, f64::max), None, 0),
-        Some((fitted, validation)) => {
-            let (fitted_part, validation_part) =
-                (part(rows, targets, &fitted)?, part(rows, targets, &validation)?);
-            let Choice { penalty, probe, .. } = Choice::among(
-                penalties,
-                &config,
-                (&known.watched(&fitted_part.0), &fitted_part.1),
-                (&validation_part.0, &validation_part.1),
-            )
-            .map_err(named_by_recipe)?;
-            (penalty, Some(probe), validation.len())
-        }
+    let settings = ChosenProbeConfig {
+        penalties: section.ridge.all().to_vec(),
+        linear: config(section),
+        ..ChosenProbeConfig::default()
     };
-    let config = LinearProbeConfig { regularisation: penalty, ..config };
-    let probe = FittedProbe::fit(&config, rows, targets, from.as_ref()).map_err(named_by_recipe)?;
+    let ChosenProbe { probe, penalty, held_out } =
+        settings.fit_watched(rows, targets, subjects, |copy| known.watched(copy)).map_err(named_by_recipe)?;
     Ok(Fitted { probe, fit: ProbeFit { ridge: penalty, held_out, random_features: 0 } })
 }
 
@@ -79,18 +59,6 @@ fn named_by_recipe(error: Error) -> Error {
         }
         other => other,
     }
-}
-
-/// Some of the samples, in memory.
-///
-/// # Errors
-/// If rows cannot be read.
-pub(super) fn part(
-    rows: &dyn Rows,
-    targets: &ProbeTargets,
-    some: &[usize],
-) -> Result<(FeatureTable, ProbeTargets)> {
-    Ok((FeatureTable::gather(rows, some)?, targets.select(some)))
 }
 
 /// The classifier of a recipe, without its penalty.

@@ -14,9 +14,9 @@ use super::fit::{linear, targets};
 use super::guesses::{right, roc_auc_of_two};
 use super::nonlinear::NonlinearProbe;
 use crate::config::probe::ProbeSection;
-use crate::metrics::names::{
-    CONDITION, CONDITION_ROC_AUC, CONDITION_TOP1, MSE, NONLINEAR, R2, prefix_of, with_prefix,
-};
+use crate::exit::usage;
+use crate::metrics::metric::{Predictor, prefix_of, with_prefix};
+use crate::metrics::names::{CONDITION, CONDITION_ROC_AUC, CONDITION_TOP1, MSE, R2};
 use crate::metrics::{Hits, Metrics};
 use crate::run_folder::record::ProbeFit;
 
@@ -36,7 +36,7 @@ pub(super) fn measure(
     test: &ProbeSplit<'_>,
 ) -> Result<Leaks> {
     let Leaks { mut metrics, mut fits, mut hits } = Leaks::default();
-    for Predicted { prefix, variable } in variables(section, train.dataset) {
+    for Predicted { prefix, variable } in variables(section, train.dataset)? {
         let Some((targets, truth)) = measurable(variable, train.dataset, test.dataset)? else { continue };
         let known = train.training_rows(&targets);
         let linear_probe = linear(section, &known)?;
@@ -53,7 +53,7 @@ pub(super) fn measure(
         metrics.extend(with_nonlinear(linear_metrics, nonlinear_metrics, &prefix));
         let fit =
             nonlinear_probe.map_or_else(|| linear_probe.fit.clone(), |nonlinear_probe| nonlinear_probe.fit);
-        fits.insert(format!("{prefix}{NONLINEAR}"), fit);
+        fits.insert(Predictor::Nonlinear.named(&prefix), fit);
         fits.insert(prefix, linear_probe.fit);
     }
     Ok(Leaks { metrics, fits, hits })
@@ -62,10 +62,10 @@ pub(super) fn measure(
 /// The same metrics for a constant prediction: the mean of a number, the most frequent value.
 ///
 /// # Errors
-/// If a variable is missing.
+/// If a variable is missing; as [`check_names`].
 pub(super) fn base_rates(section: &ProbeSection, train: &Dataset, test: &Dataset) -> Result<Metrics> {
     let mut metrics = Metrics::new();
-    for Predicted { prefix, variable } in variables(section, train) {
+    for Predicted { prefix, variable } in variables(section, train)? {
         let Some((train_targets, truth)) = measurable(variable, train, test)? else { continue };
         let rates = match (&train_targets, &truth) {
             (ProbeTargets::Classes { labels, classes }, _) => {
@@ -98,13 +98,47 @@ struct Predicted<'a> {
     variable: &'a str,
 }
 
-fn variables<'a>(section: &'a ProbeSection, train: &Dataset) -> Vec<Predicted<'a>> {
+/// The variables of a recipe; none if the images have none.
+///
+/// # Errors
+/// As [`check_names`].
+fn variables<'a>(section: &'a ProbeSection, train: &Dataset) -> Result<Vec<Predicted<'a>>> {
     if train.conditions.is_empty() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
+    check_names(section)?;
+    Ok(named(section))
+}
+
+/// The variables of a recipe, whatever the images have.
+fn named(section: &ProbeSection) -> Vec<Predicted<'_>> {
     let condition = Predicted { prefix: CONDITION.into(), variable: &section.condition };
     let also = section.also.iter().map(|name| Predicted { prefix: prefix_of(name), variable: name });
     std::iter::once(condition).chain(also).collect()
+}
+
+/// Checks that the results on each variable of a recipe have names of their own.
+///
+/// # Errors
+/// A usage error names two variables of which they would not.
+pub(crate) fn check_names(section: &ProbeSection) -> Result<()> {
+    match same_names(section) {
+        None => Ok(()),
+        Some([one, other]) => Err(usage(format_args!(
+            "results on the attributes `{one}` and `{other}` would have the same names; rename one, or leave it out of probe.also"
+        ))),
+    }
+}
+
+/// Two variables of a recipe whose results would have the same names: the fit of the non-linear probe of the first one and that of the
+/// linear probe of the second one, which is in `probe.also`.
+pub(crate) fn same_names(section: &ProbeSection) -> Option<[&str; 2]> {
+    let all = named(section);
+    all.iter().find_map(|one| {
+        let nonlinear = Predictor::Nonlinear.named(&one.prefix);
+        let other = all.iter().find(|other| other.prefix == nonlinear)?;
+        Some([one.variable, other.variable])
+    })
 }
 
 /// A variable as the target of a probe, and its true values in the test images; `None` if its leak cannot be measured, of which a run
@@ -185,7 +219,7 @@ fn mean_prediction_metrics(values: &Matrix) -> Metrics {
 /// The metrics of both probes of a variable, under its names.
 fn with_nonlinear(linear: Metrics, nonlinear: Metrics, prefix: &str) -> impl Iterator<Item = (String, f64)> {
     let nonlinear = nonlinear.into_iter().filter(|(name, _)| name != MSE);
-    let nonlinear = nonlinear.map(|(name, value)| (format!("{name}{NONLINEAR}"), value));
+    let nonlinear = nonlinear.map(|(name, value)| (Predictor::Nonlinear.named(&name), value));
     linear.into_iter().chain(nonlinear).map(move |(name, value)| (with_prefix(&name, prefix), value))
 }
 
@@ -213,10 +247,11 @@ mod tests {
     use simile_core::data::Images;
     use simile_core::numeric::rows::FeatureTable;
 
-    use super::super::{LabelledFeatures, base_rates, measure};
+    use super::super::{LabelledFeatures, base_rates, class_metrics, measure};
     use super::*;
     use crate::config::penalty::Penalty;
     use crate::config::probe::Probe;
+    use crate::exit::Usage;
     use crate::experiment::features::Features;
 
     /// Number of features, which are many for a probe of a few hundred images.
@@ -342,6 +377,62 @@ mod tests {
             assert!(metrics.contains_key("attribute_condition_r2"), "{metrics:?}");
         }
         assert!(measured.probes.contains_key("attribute_condition"), "{:?}", measured.probes);
+    }
+
+    /// The fit of the probe of the attribute `class` replaced that of the class, and metrics of an attribute `classifier` those of the
+    /// network's own classifier.
+    #[test]
+    fn variables_that_are_called_class_and_classifier_leave_the_results_on_the_class_alone() {
+        let called = |(features, set): (Features, Dataset)| {
+            let [age, side] = ["age", "side"].map(|name| set.conditions[name].clone());
+            let set = set.with_condition("class", age).and_then(|set| set.with_condition("classifier", side));
+            (features, set.unwrap())
+        };
+        let (train, test) = (set([400, MANY], 1, linear_value), set([1000, MANY], 2, linear_value));
+        let (train, test) = (called(train), called(test));
+        let of = |(features, dataset)| LabelledFeatures { features, dataset };
+        let measured_by = |section: &ProbeSection| {
+            measure(section, Probe::Linear, of((&train.0, &train.1)), of((&test.0, &test.1))).unwrap()
+        };
+        let both = ProbeSection { also: vec!["class".into(), "classifier".into()], ..section("side") };
+        let (measured, alone) = (measured_by(&both), measured_by(&section("side")));
+        for (name, value) in &alone.metrics {
+            assert_eq!(measured.metrics.get(name), Some(value), "{name}");
+        }
+        for (name, fit) in &alone.probes {
+            assert_eq!(measured.probes.get(name), Some(fit), "{name}");
+        }
+        let guess = most_frequent(&train.1.labels, 2, test.1.len());
+        for name in class_metrics(&both, &guess, &test.1).unwrap().keys() {
+            let own = Predictor::OwnClassifier.named(name);
+            assert!(!measured.metrics.contains_key(&own), "{own}: {:?}", measured.metrics);
+        }
+        for name in ["attribute_class_r2", "attribute_classifier_top1", "attribute_classifier_worst_group"] {
+            assert!(measured.metrics.contains_key(name), "{name}: {:?}", measured.metrics);
+        }
+        assert!(measured.probes.contains_key("attribute_class_nonlinear"), "{:?}", measured.probes);
+        assert!(measured.hits.contains_key("attribute_classifier_top1"));
+    }
+
+    #[test]
+    fn variables_whose_results_would_have_the_same_names_are_refused() {
+        let (_, drawn) = set([40, FEW], 1, linear_value);
+        let with = |names: [&str; 2]| {
+            let also = names.map(String::from).to_vec();
+            ProbeSection { also, ..section("side") }
+        };
+        for names in
+            [["age", "age_nonlinear"], ["age", "condition_nonlinear"], ["class", "attribute_class_nonlinear"]]
+        {
+            let error = base_rates(&with(names), &drawn, &drawn).unwrap_err();
+            let refusal = format!("`{}` would have the same names", names[1]);
+            assert!(error.is::<Usage>() && error.to_string().contains(&refusal), "{error}");
+        }
+        for names in [["class", "attribute_class"], ["condition", "attribute_condition"]] {
+            assert!(check_names(&with(names)).is_ok(), "{names:?}");
+        }
+        let twice = ProbeSection { also: vec!["age".into(), "age".into()], ..section("age") };
+        assert!(base_rates(&twice, &drawn, &drawn).is_ok());
     }
 
     /// Only the condition had a non-linear probe and hits.

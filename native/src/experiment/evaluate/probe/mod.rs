@@ -1,22 +1,5 @@
-//! The evaluation of a representation: by probes and by its shape. Probes see features that were
-//! standardised with the training set's mean and deviation.
-//!
-//! | metric | meaning |
-//! |---|---|
-//! | `top1`, `top5` | fraction of test images whose class is the probe's first guess, or among its first five |
-//! | `roc_auc` | area under the ROC curve of the second class, where there are two |
-//! | `class_mean`, `class_worst` | accuracy averaged over classes, and that of the worst class |
-//! | `unbiased`, `worst_group` | mean and least accuracy over the cells of class × condition, where it is categorical |
-//! | `condition_mse`, `condition_r2` | ridge regression of a numeric condition, in its own units squared, and as R² |
-//! | `condition_top1` | accuracy of a linear classifier of a categorical condition on the test images |
-//! | `condition_roc_auc` | area under the ROC curve of its second value, where it has two |
-//! | `condition_..._nonlinear` | the same from the representation and 512 random rectified features of it, where they help |
-//! | `NAME_...` | the same of the variables in `probe.also`, `NAME_worst_group` among them; `attribute_condition_...` of one that is called `condition` |
-//! | `classifier_...` | the first rows by the class scores of the network itself, where it has any; `di` adds up those of all domains |
-//! | `effective_rank` | of the test features |
-//! | `uniformity` | of the test features on the unit sphere |
-//! | `silhouette` | of the classes |
-//! | `nt_xent_train`, `nt_xent_test`, ... | objectives of `probe.objectives` on the frozen network |
+//! The evaluation of a representation: by probes and by its shape. Probes see features that were standardised with the training set's
+//! mean and deviation. `docs/src/how-to/report.md` has the meaning of each metric.
 
 mod classes;
 mod fit;
@@ -45,7 +28,7 @@ use crate::metrics::{Hits, Metrics};
 use crate::run_folder::record::ProbeFit;
 
 pub(crate) use self::classes::{class_metrics, neighbours};
-pub(crate) use self::leak::unseen;
+pub(crate) use self::leak::{check_names, same_names, unseen};
 
 /// The results on the test images.
 #[derive(Debug, Clone)]

@@ -7,14 +7,14 @@
 
 use anyhow::Result;
 use simile_core::eval::linear_probe::LinearProbeConfig;
-use simile_core::eval::penalty::{Choice, FittedProbe, split_validation};
+use simile_core::eval::penalty::{Choice, FittedProbe, ProbeTargets, split_validation};
 use simile_core::eval::random_features::RandomFeatures;
 use simile_core::eval::standardise::{Standardise, Standardised};
 use simile_core::numeric::matrix::Matrix;
 use simile_core::numeric::rows::{FeatureTable, Rows};
 use simile_core::train::{Purpose, stream};
 
-use super::fit::{Fitted, SEED, TrainingRows, config, part};
+use super::fit::{Fitted, TrainingRows, config};
 use super::span::{ProbeRows, Span};
 use crate::config::probe::ProbeSection;
 use crate::run_folder::record::ProbeFit;
@@ -26,6 +26,8 @@ const FITTED: usize = 10_000;
 /// Least deviation of a random feature, as a fraction of the largest: one that few training images activate, and hardly, would be
 /// magnified on test images so far that it alone decides.
 const LEAST_DEVIATION: f64 = 0.1;
+/// The same split and the same random features for every run, so that runs are compared by the same probe.
+const SEED: u64 = 0;
 /// Candidate penalties: more features need stronger ones.
 const PENALTIES: [f64; 4] = [1.0, 1e-1, 1e-2, 1e-3];
 
@@ -102,6 +104,14 @@ impl NonlinearProbe {
         let wide = self.form.scale.of(self.features.of(standardised))?;
         Ok(self.probe.scores(&self.form.span.stream(wide))?)
     }
+}
+
+/// Some of the samples, in memory.
+///
+/// # Errors
+/// If rows cannot be read.
+fn part(rows: &dyn Rows, targets: &ProbeTargets, some: &[usize]) -> Result<(FeatureTable, ProbeTargets)> {
+    Ok((FeatureTable::gather(rows, some)?, targets.select(some)))
 }
 
 /// The form in which a linear probe reads rows beside their random features: on one scale, in the span of the training images.

@@ -18,6 +18,7 @@ use crate::exit::usage;
 use crate::experiment::prepare::context::Context;
 use crate::experiment::prepare::prefetch::Prefetcher;
 use crate::metrics::Metrics;
+use crate::metrics::metric::OBJECTIVE_SPLITS;
 
 /// The same views of the same batches for every network.
 const SEED: u64 = 0;
@@ -53,7 +54,7 @@ impl Frozen {
     }
 }
 
-/// `NAME_train` and `NAME_test` of every objective that the network has the layers for.
+/// `NAME_train` and `NAME_test`, on the training and on the evaluation images, of every objective that the network has the layers for.
 ///
 /// # Errors
 /// If an objective is not defined on a batch, or its data lack an input.
@@ -61,14 +62,14 @@ pub(crate) fn measure(
     sections: &[MeasuredObjective],
     network: &Frozen,
     viewing: &Viewing<'_>,
-    [train, test]: [&Dataset; 2],
+    sets: [&Dataset; 2],
 ) -> Result<Metrics> {
     let mut metrics = Metrics::new();
     for section in sections {
-        for (split, set) in [("train", train), ("test", test)] {
+        for (split, set) in OBJECTIVE_SPLITS.into_iter().zip(sets) {
             let value = mean(section, network, viewing, set)
                 .with_context(|| format!("measuring {} on {split} images", section.objective.name))?;
-            metrics.extend(value.map(|value| (format!("{}_{split}", section.metric()), value)));
+            metrics.extend(value.map(|value| (section.metric(split), value)));
         }
     }
     Ok(metrics)

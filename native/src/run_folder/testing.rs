@@ -1,12 +1,12 @@
-//! Runs for the tests of reports.
+//! Runs and results for tests.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 
-use crate::config::{Changes, Recipe};
+use super::finished::FinishedRun;
+use super::record::{RunResult, StopReason, Stopped, VariantResult};
+use crate::config::testing::drawn;
 use crate::metrics::names::TOP1;
-use crate::run_folder::finished::FinishedRun;
-use crate::run_folder::record::{RunResult, StopReason, Stopped, VariantResult};
 
 /// A variant with an accuracy.
 pub(crate) fn variant(name: &str, top1: f64) -> VariantResult {
@@ -23,6 +23,7 @@ pub(crate) fn variant(name: &str, top1: f64) -> VariantResult {
         evaluations: Vec::new(),
         stopped: None,
         warnings: Vec::new(),
+        kernel: None,
         paired: BTreeMap::new(),
     }
 }
@@ -42,14 +43,11 @@ pub(crate) fn diverged(name: &str, top1: f64) -> VariantResult {
 
 /// A run of variants in a folder of this name, with changes to its recipe between semicolons.
 pub(crate) fn run(name: &str, seed: u64, set: &str, variants: Vec<VariantResult>) -> FinishedRun {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("r.toml");
-    let head = "[data]\ndataset = \"digits\"\ntrain = 64\ntest = 32\n[train]\nbatch = 16\niterations = 2\n";
-    let objective = "{ name = \"nt-xent\", temperature = 0.5 }";
     let of_variant = |variant: &VariantResult| {
+        let objective = "{ name = \"nt-xent\", temperature = 0.5 }";
         format!("[[variant]]\nname = \"{}\"\nobjective = {objective}\n", variant.name)
     };
-    std::fs::write(&file, head.to_owned() + &variants.iter().map(of_variant).collect::<String>()).unwrap();
+    let written: String = variants.iter().map(of_variant).collect();
     let set: Vec<String> = set
         .split(';')
         .filter(|setting| !setting.is_empty())
@@ -58,8 +56,8 @@ pub(crate) fn run(name: &str, seed: u64, set: &str, variants: Vec<VariantResult>
             None => setting.to_owned(),
         })
         .collect();
-    let changes = Changes { set: &set, seed: Some(seed), ..Changes::default() };
-    let recipe = Recipe::load(&file.display().to_string(), &changes).unwrap();
+    let mut recipe = drawn(&format!("name = \"r\"\n{written}")).with(&set).unwrap();
+    recipe.train.seed = seed;
     FinishedRun {
         folder: name.into(),
         recipe: recipe.to_toml().unwrap(),

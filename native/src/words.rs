@@ -14,6 +14,11 @@ pub(crate) fn number_of(count: usize, one: &str, several: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { several })
 }
 
+/// The verb after a number of things: `1 of 9 rows is`, `2 of 9 rows are`.
+pub(crate) fn is_or_are(count: usize) -> &'static str {
+    if count == 1 { "is" } else { "are" }
+}
+
 /// The first of some words.
 pub(crate) fn some(words: &[String]) -> String {
     const SHOWN: usize = 8;
