@@ -1,7 +1,7 @@
 //! Checks in the sources that no step reads from its device or waits for it. Core reads in one file only, which counts its reads;
 //! kernels and the parts of a step in the command line do not read, with the exceptions below. Another test,
-//! `native/src/reproduce/reads.rs`, counts the reads that each recipe makes through that file. It chooses the objectives that it runs on a
-//! GPU too by whether their step depends on the device, so the files that ask about the device are listed as well.
+//! `native/src/experiment/train/reads_nothing.rs`, counts the reads that each recipe makes through that file. It chooses the objectives
+//! that it runs on a GPU too by whether their step depends on the device, so the files that ask about the device are listed as well.
 
 use std::collections::BTreeSet;
 
@@ -42,7 +42,7 @@ const ALLOWED: [(&str, &str, &str); 13] = [
     ("core/kernels/src/backends/flex/memory.rs", "into_data(", "the memory of a CPU backend"),
     ("native/src/experiment/train/tuning.rs", ".sync(", "a step that tunes a GPU, whose time is told"),
     ("native/src/experiment/train/variant_training.rs", "mean_loss(", "the loss of every `log_every` steps"),
-    ("native/src/experiment/train/checkpoints.rs", "mean_loss(", "the same, of steps that are repeated"),
+    ("native/src/experiment/train/divergence.rs", "mean_loss(", "the same, of steps that are repeated"),
 ];
 
 /// Calls that ask where a tensor lies, or what its device can do.
@@ -93,7 +93,7 @@ fn nothing_in_a_step_depends_on_its_device_but_what_is_listed() {
     assert_listed(
         &QUESTIONS,
         &ALLOWED_QUESTIONS,
-        "steps that reach these go another way on a GPU: list them, and let `depends_on_device` of `native/src/reproduce/reads.rs` be true \
-         of their objectives",
+        "steps that reach these go another way on a GPU: list them, and let `depends_on_device` of \
+         `native/src/experiment/train/reads_nothing.rs` be true of their objectives",
     );
 }

@@ -6,33 +6,18 @@ use simile_tests::place;
 
 use crate::support::mnist::{idx, mnist};
 use crate::support::models;
-use crate::support::program::{complaint, simile, stderr_of, stdout, stdout_of};
-use crate::support::recipes::{Edited as _, place_with};
+use crate::support::program::{complaint, simile, stderr_of, stdout, stdout_of, train};
+use crate::support::recipes::{Edited as _, TWO_VARIANTS, one, place_with, with_one};
 use crate::support::scans::scans;
-
-const RECIPE: &str = r#"
-[data]
-dataset = "digits"
-train = 64
-test = 32
-
-[train]
-batch = 16
-iterations = 2
-
-[probe]
-steps = 5
-
-[objective]
-name = "nt-xent"
-temperature = 0.5
-"#;
 
 #[test]
 fn an_unknown_recipe_key_names_file_line_and_nearest() {
-    let place = place_with("mine.toml", &RECIPE.edited("iterations", "iteratoins"));
+    let place = place_with("mine.toml", &one().edited("iterations", "iteratoins"));
     let text = complaint(place.path(), &["train", "mine.toml"], 2);
-    assert!(text.contains("mine.toml") && text.contains("line 9") && text.contains("`iterations`"), "{text}");
+    assert!(
+        text.contains("mine.toml") && text.contains("line 12") && text.contains("`iterations`"),
+        "{text}"
+    );
     assert!(!place.path().join("runs").exists(), "a run was begun");
 }
 
@@ -100,7 +85,7 @@ fn a_file_without_images_is_refused() {
 
 #[test]
 fn a_folder_that_cannot_be_written_to_is_named() {
-    let place = place_with("mine.toml", RECIPE);
+    let place = place_with("mine.toml", &one());
     fs::write(place.path().join("file"), "").unwrap();
     assert!(complaint(place.path(), &["train", "mine.toml", "--out", "file/run"], 1).contains("file/run"));
     assert!(complaint(place.path(), &["train", "mine.toml", "--out", "file"], 2).contains("is a file"));
@@ -121,7 +106,7 @@ fn a_folder_that_cannot_be_written_to_is_named() {
 
 #[test]
 fn a_folder_that_holds_something_is_left_alone() {
-    let place = place_with("mine.toml", RECIPE);
+    let place = place_with("mine.toml", &one());
     fs::create_dir(place.path().join("mine")).unwrap();
     fs::write(place.path().join("mine/notes.txt"), "precious").unwrap();
     let text = complaint(place.path(), &["train", "mine.toml", "--out", "mine"], 2);
@@ -206,4 +191,93 @@ fn a_table_and_pictures_are_found_as_a_shell_completes_them() {
     assert!(text.contains("scans is a folder; name its pictures, such as scans/*.png"), "{text}");
     let text = complaint(place.path(), &["embed", "m.safetensors", "none/*.png"], 1);
     assert!(text.contains("no file matches the pattern") && !text.contains("repair"), "{text}");
+}
+
+#[test]
+fn a_name_leads_nowhere() {
+    let place = with_one();
+    let outside = place.path().join("evil");
+    let absolute = outside.display().to_string();
+    fs::create_dir(place.path().join("inside")).unwrap();
+    for name in ["../evil", "../../evil", &absolute, "a/b", "..", "a\\u001b[31mb"] {
+        fs::write(place.path().join("inside/evil.toml"), format!("name = \"{name}\"\n{}", one())).unwrap();
+        let text = complaint(&place.path().join("inside"), &["train", "evil.toml"], 2);
+        assert!(text.contains("line 1") && text.contains("cannot be that of a file"), "{name}: {text}");
+        assert!(!text.contains('\u{1b}'), "{text:?}");
+        let variant = TWO_VARIANTS.edited("name = \"Fair\"", &format!("name = \"{name}\""));
+        fs::write(place.path().join("inside/evil.toml"), variant).unwrap();
+        let text = complaint(&place.path().join("inside"), &["train", "evil.toml"], 2);
+        assert!(text.contains("cannot be that of a file"), "{name}: {text}");
+    }
+    complaint(place.path(), &["train", "one.toml", "--set", "name=../evil"], 2);
+    assert!(!outside.exists() && !place.path().join("runs").exists());
+    assert_eq!(fs::read_dir(place.path().join("inside")).unwrap().count(), 1);
+
+    // The names of variants may have spaces.
+    let variant = TWO_VARIANTS.edited("name = \"Fair\"", "name = \"Fair, 2 of 2\"");
+    fs::write(place.path().join("spaces.toml"), variant).unwrap();
+    train(place.path(), &["spaces.toml", "--smoke", "--out", "run"]);
+    assert!(place.path().join("run/model-fair-2-of-2.safetensors").exists());
+}
+
+#[test]
+fn a_terminal_obeys_no_name_and_a_cause_is_told_once() {
+    let place = place();
+    let text = complaint(place.path(), &["report", "a\u{1b}[31mb\u{7}"], 2);
+    assert!(text.contains("a\\u{1b}[31mb\\u{7}") && !text.contains('\u{1b}'), "{text:?}");
+    fs::write(place.path().join("a\u{1b}[31m.toml"), one().edited("batch", "bacth")).unwrap();
+    let text = complaint(place.path(), &["train", "a\u{1b}[31m.toml"], 2);
+    assert!(text.contains("bacth") && !text.contains('\u{1b}'), "{text:?}");
+    for arguments in [&["embed", "nowhere.safetensors", "a.png"][..], &["evaluate", "nowhere.safetensors"]] {
+        let text = complaint(place.path(), arguments, 1);
+        assert_eq!(text.matches("No such file").count(), 1, "{text}");
+    }
+}
+
+#[test]
+fn options_without_effect_are_refused() {
+    let place = place();
+    // A folder of one's own may be named as a recipe or a data set that ships.
+    fs::create_dir(place.path().join("celeba")).unwrap();
+    fs::create_dir(place.path().join("run")).unwrap();
+    let recipe = "name = \"mine\"\n[data]\ndataset = \"digits\"\ntrain = 64\ntest = 32\n[train]\nbatch = 16\niterations = 2\n\
+                  [objective]\nname = \"nt-xent\"\n";
+    fs::write(place.path().join("run/recipe.toml"), recipe).unwrap();
+    let refused: [(&[&str], &str); 11] = [
+        (&["completions", "bash", "--json"], "leave out --json"),
+        (&["data", "preview", "digits", "--out", "a.jpg"], "let its name end with .png"),
+        (&["train", "fair-digits", "--data", "nope"], "--data names nope, which is not there"),
+        (&["train", "--resume", "run", "--data", "nope"], "--data names nope, which is not there"),
+        (
+            &["train", "fair-digits", "--data", "celeba"],
+            "--data names celeba, which would not be read; `digits` is drawn",
+        ),
+        (&["data", "check", "digits", "--data", "celeba"], "`simile init celeba` writes a recipe"),
+        (
+            &[
+                "sweep",
+                "fair-digits",
+                "--variant",
+                "SimCLR",
+                "--grid",
+                "train.batch=16,32",
+                "--set",
+                "data.validation=64",
+                "--data",
+                "nope",
+            ],
+            "--data names nope, which is not there",
+        ),
+        (&["data", "check", "digits", "--data", "nope"], "--data names nope, which is not there"),
+        (
+            &["train", "fair-digits", "--seed", "3", "--set", "train.seed=4"],
+            "--seed 3 and --set train.seed=4 differ",
+        ),
+        (&["train", "celeba", "--hide", "hospital"], "write ./celeba for the folder"),
+        (&["data", "check", "celeba", "--label", "hospital"], "write ./celeba for the folder"),
+    ];
+    for (command, reason) in refused {
+        let text = complaint(place.path(), command, 2);
+        assert!(text.contains(reason), "{text}");
+    }
 }

@@ -7,30 +7,15 @@ use simile_tests::place;
 #[cfg(unix)]
 use crate::support::process::interrupt;
 use crate::support::program::{complaint, json, simile, stderr};
-use crate::support::recipes::{Edited as _, place_with};
+use crate::support::recipes::{Edited as _, SMALL, place_with};
 #[cfg(unix)]
 use crate::support::run::assert_same_end;
 use crate::support::run::{assert_share_of, result};
 
-/// A recipe without objective and method.
-const BASE: &str = r#"
-[data]
-dataset = "digits"
-train = 64
-test = 32
-
-[optimizer]
-name = "adam"
-
-[train]
-batch = 16
-iterations = 6
-log_every = 1
-checkpoint_every = 2
-
-[probe]
-steps = 5
-"#;
+/// A recipe without objective and method, with checkpoints of the states of methods.
+fn base() -> String {
+    SMALL.edited("log_every = 1", "log_every = 1\ncheckpoint_every = 2")
+}
 
 /// Name, method, objective.
 const VARIANTS: [(&str, &str, &str); 10] = [
@@ -47,7 +32,7 @@ const VARIANTS: [(&str, &str, &str); 10] = [
 ];
 
 fn recipe(variants: &[(&str, &str, &str)]) -> String {
-    variants.iter().fold(BASE.to_owned(), |text, (name, method, objective)| {
+    variants.iter().fold(base(), |text, (name, method, objective)| {
         text + &format!("\n[[variant]]\nname = \"{name}\"\nmethod = {method}\nobjective = {objective}\n")
     })
 }
@@ -71,7 +56,7 @@ fn one_command_trains_every_method() {
 #[test]
 fn the_network_beside_a_bias_amplifying_one_is_that_one_before_its_first_step() {
     let place = place();
-    let still = BASE.edited(
+    let still = base().edited(
         "name = \"adam\"",
         "name = \"sgd\"\nlearning_rate = 1e-30\nmomentum = 0.0\nweight_decay = 0.0",
     );
@@ -129,7 +114,7 @@ fn interrupted_runs_with_a_state_continue_to_the_same_end() {
 
 #[test]
 fn a_section_serves_every_variant_and_shrinks_for_a_smoke_test() {
-    let text = format!("{BASE}\n[method]\nname = \"jtt\"\nfirst_steps = 4\n\n[objective]\nname = \"jtt\"\n");
+    let text = base() + "\n[method]\nname = \"jtt\"\nfirst_steps = 4\n\n[objective]\nname = \"jtt\"\n";
     let place = place_with("jtt.toml", &text);
     let answer = json(place.path(), &["train", "jtt.toml", "--smoke", "--json"]);
     assert_eq!(answer["arms"][0]["iterations"], 2);
@@ -278,10 +263,24 @@ fn what_a_longer_run_still_ends_before_is_said_when_it_resumes() {
     let warning = |iterations: usize| {
         format!("warning: SwAV: the prototypes are not trained in its {iterations} iterations, because")
     };
+    let in_result = || result(&place.path().join("run"))["arms"][0]["warnings"].to_string();
+    // The recipe has no [augment]. This warning does not depend on the length, and stays.
+    let assert_views_are_equal = || {
+        let warnings = in_result();
+        assert!(warnings.contains("the two views of an image are equal"), "{warnings}");
+    };
     let text = said(&["train", "frozen.toml", "--out", "run"]);
     assert!(text.contains(&warning(6)), "{text}");
+    assert!(in_result().contains("not trained in its 6 iterations"), "{}", in_result());
+    assert_views_are_equal();
     let longer = |set| ["train", "--resume", "run", "--set", set];
     let text = said(&longer("train.iterations=8"));
     assert!(text.contains(&warning(8)), "{text}");
+    // That of the shorter run is not beside it.
+    let kept = in_result();
+    assert!(kept.contains("in its 8 iterations") && !kept.contains("in its 6 iterations"), "{kept}");
+    assert_views_are_equal();
     assert!(!said(&longer("train.iterations=12")).contains("warning: SwAV: the prototypes"));
+    assert!(!in_result().contains("the prototypes"), "{}", in_result());
+    assert_views_are_equal();
 }

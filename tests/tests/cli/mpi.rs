@@ -85,18 +85,28 @@ fn has_mpi() -> bool {
     LACK.is_none()
 }
 
-/// `mpirun` with this number of processes, also on fewer cores.
-fn mpirun(place: &Path, count: usize, arguments: &[&str]) -> Command {
+/// `mpirun` in a folder, for more processes than there are cores.
+fn launcher(place: &Path) -> Command {
     let mut command = Command::new("mpirun");
     command
-        .args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", &count.to_string()])
+        .args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"])
+        .current_dir(place)
+        .envs(ALONE)
+        .env("OMPI_MCA_mpi_yield_when_idle", "1")
+        // Two that begin at once may both make Open MPI's folder in the usual place, where one of them then fails.
+        .env("TMPDIR", place);
+    command
+}
+
+/// `mpirun` with this number of processes of the program.
+fn mpirun(place: &Path, count: usize, arguments: &[&str]) -> Command {
+    let mut command = launcher(place);
+    command
+        .args(["-n", &count.to_string()])
         .arg(simile_tests::program())
         .args(arguments)
-        .current_dir(place)
         .env("SIMILE_CACHE", place.join("cache"))
-        .envs(ALONE)
-        .env("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
-        .env("OMPI_MCA_mpi_yield_when_idle", "1");
+        .env("OMPI_MCA_btl_vader_single_copy_mechanism", "none");
     command
 }
 
@@ -292,9 +302,8 @@ fn on_two_disks(place: &Path) -> Command {
     fs::write(place.join("own.toml"), recipe).unwrap();
     let train = [&["train", "own.toml", "--out", "run"], &LONG[..]].concat();
     let program = simile_tests::program();
-    let mut command = Command::new("mpirun");
-    command.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]).current_dir(place);
-    command.env("SIMILE_RESIDENT", "0").envs(ALONE).env("OMPI_MCA_mpi_yield_when_idle", "1");
+    let mut command = launcher(place);
+    command.env("SIMILE_RESIDENT", "0");
     for (at, data) in ["first", "second"].into_iter().enumerate() {
         pictures(&place.join(data));
         let cache = format!("SIMILE_CACHE={}", place.join(format!("cache-{at}")).display());
@@ -382,9 +391,8 @@ fn what_processes_cannot_share_is_refused_once() {
 
     // Two runs that are meant to be separate.
     let program = simile_tests::program();
-    let mut command = Command::new("mpirun");
-    command.args(["--allow-run-as-root", "--oversubscribe", "-n", "1"]).current_dir(place.path());
-    command.arg(&program).args(["train", "lenet.toml", "--out", "one"]);
+    let mut command = launcher(place.path());
+    command.args(["-n", "1"]).arg(&program).args(["train", "lenet.toml", "--out", "one"]);
     command.args([":", "-n", "1"]).arg(&program).args(["train", "lenet.toml", "--out", "other"]);
     let output = command.output().unwrap();
     let text = stderr_of(&output);
@@ -396,12 +404,10 @@ fn what_processes_cannot_share_is_refused_once() {
     );
 
     // One process alone has no such device.
-    let mut command = Command::new("mpirun");
-    let common = ["--allow-run-as-root", "--oversubscribe", "-n", "1"];
+    let mut command = launcher(place.path());
     let train = ["train", "lenet.toml", "--out", "one"];
-    command.args(common).arg(&program).args(train).args([":", "-n", "1"]).arg(&program).args(train);
-    let output =
-        command.args(["--data", "/nowhere", "--device", "cpu:7"]).current_dir(place.path()).output().unwrap();
+    command.args(["-n", "1"]).arg(&program).args(train).args([":", "-n", "1"]).arg(&program).args(train);
+    let output = command.args(["--data", "/nowhere", "--device", "cpu:7"]).output().unwrap();
     let text = stderr_of(&output);
     assert!(text.contains("process 1: ") && text.contains("cpu:7"), "{text}");
     assert!(text.contains("process 1 cannot take part"), "{text}");

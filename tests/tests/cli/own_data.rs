@@ -143,6 +143,46 @@ fn a_run_is_not_judged_on_another_split_of_its_pictures() {
     assert!(complaint(place.path(), &unused, 2).contains("cannot be used with"));
 }
 
+/// The rows of `validation` were called `test`, and so were training pictures that `data.validation` held out.
+#[test]
+fn a_run_that_is_judged_by_validation_is_embedded_with_the_words_of_its_table() {
+    let place = place();
+    let row = |at: usize| {
+        let (label, site) = (["ill", "well"][at % 2], ["north", "south"][at / 2 % 2]);
+        format!("{label},{site},{}", if at < 40 { "train" } else { "validation" })
+    };
+    tabled(&place.path().join("scans"), "label,site,split", (0..60).map(row));
+    stdout(place.path(), &["init", "scans", "--hide", "site"]);
+    // The answer on the run, that on its table, and all that the command says beside that.
+    let judged = |out: &str, more: &[&str]| {
+        let train = ["train", "scans.toml", "--data", "scans", "--out", out, "--device", "cpu"];
+        let train = [&train[..], &["--set", "train.iterations=1"], more].concat();
+        simile(place.path(), &train).assert().success();
+        let table = format!("{out}.parquet");
+        let said = stderr(place.path(), &["embed", out, "--out", &table, "--device", "cpu"]);
+        let knn = ["--condition", "site", "--probe", "knn", "--json"];
+        let of_run = json(place.path(), &[&["evaluate", out, "--device", "cpu"], &knn[..]].concat());
+        let of_table = json(place.path(), &[&["evaluate", "--vectors", &table], &knn[..]].concat());
+        for (name, value) in of_run["metrics"].as_object().unwrap() {
+            let values = [value, &of_table["metrics"][name]].map(|value| value.as_f64().unwrap());
+            assert!((values[0] - values[1]).abs() < 1e-6, "{name}: {values:?}");
+        }
+        (of_table["protocol"].as_str().unwrap().to_owned(), said)
+    };
+    let (protocol, _) = judged("run", &[]);
+    assert!(
+        protocol.contains("fitted to 40 training vectors and measured on 20 validation vectors"),
+        "{protocol}"
+    );
+    let held_out = ["--set", "data.validation=10", "--set", "selection.held_out=8"];
+    let (protocol, said) = judged("other", &held_out);
+    assert!(
+        protocol.contains("fitted to 22 training vectors and measured on 10 validation vectors"),
+        "{protocol}"
+    );
+    assert!(said.contains("note: 8 images by which the encoder was chosen have no row"), "{said}");
+}
+
 #[test]
 fn runs_that_are_collected_are_of_the_same_pictures() {
     let place = place();
@@ -218,6 +258,32 @@ fn each_variant_is_judged_by_its_own_attribute() {
     assert!(of_age[0].starts_with("keep age: age can be predicted with an R² of"), "{said:?}");
     assert_eq!(of_age.len(), 1, "an attribute to keep needs no advice on hiding it: {said:?}");
     assert!(!said.iter().any(|sentence| sentence.contains("variant.keep age")), "{said:?}");
+}
+
+/// The fit of the probe of the attribute replaced that of the class.
+#[test]
+fn an_attribute_that_is_called_class_has_results_of_its_own() {
+    let place = place();
+    let row = |at: usize| {
+        let (label, site) = (["ill", "well"][at % 2], ["north", "south"][at / 2 % 2]);
+        format!("{label},{site},{}", ["low", "middle", "high"][at % 3])
+    };
+    tabled(&place.path().join("scans"), "label,site,class", (0..60).map(row));
+    stdout(place.path(), &["init", "scans", "--hide", "site", "--keep", "class"]);
+    let recipe = fs::read_to_string(place.path().join("scans.toml")).unwrap();
+    assert!(recipe.contains("also = [\"class\"]"), "{recipe}");
+    let train = ["train", "scans.toml", "--data", "scans", "--out", "run", "--device", "cpu"];
+    let short = ["--set", "train.iterations=1", "--set", "probe.steps=5"];
+    simile(place.path(), &[&train[..], &short].concat()).assert().success();
+    let run = place.path().join("run");
+    let result = result(&run);
+    let probes: Vec<&String> = result["arms"][0]["probes"].as_object().unwrap().keys().collect();
+    let of_class = ["attribute_class", "attribute_class_nonlinear"];
+    assert_eq!(probes, [&of_class[..], &["class", "condition", "condition_nonlinear"]].concat());
+    let metrics = &result["arms"][0]["metrics"];
+    assert!(metrics["attribute_class_top1"].is_number() && metrics["class_top1"].is_null(), "{metrics}");
+    let verdict = verdict(&run);
+    assert!(verdict.iter().any(|said| said.starts_with("keep class: class can be named")), "{verdict:?}");
 }
 
 #[test]

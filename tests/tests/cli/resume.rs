@@ -1,4 +1,4 @@
-//! Resuming a run: variants that were not begun or not finished, recipes that were changed, runs that are to be longer.
+//! Resuming a run: variants that were not begun or not finished, data and recipes that were changed, files that were damaged.
 
 use std::fs;
 use std::path::Path;
@@ -8,49 +8,16 @@ use std::time::{Duration, SystemTime};
 use serde_json::Value;
 use simile_tests::place;
 use simile_tests::schema::violations;
-use tempfile::TempDir;
 
-use crate::support::mnist::mnist;
 use crate::support::pictures::picture;
 #[cfg(unix)]
 use crate::support::process::{end, interrupt, start, wait_until};
-use crate::support::program::{complaint, json, simile, stderr, stderr_of, stdout};
-use crate::support::recipes::{Edited as _, TWO_VARIANTS, place_with, with_two_variants};
+use crate::support::program::{complaint, simile, stderr_of, stdout, train};
+use crate::support::recipes::{Edited as _, with_one, with_two_variants};
 use crate::support::run::{assert_same_end, result, result_schema};
 #[cfg(unix)]
 use crate::support::run::{iterations, standing};
 use crate::support::scans::scans;
-
-/// One variant, whose learning rate does not depend on the length of the run.
-const ONE: &str = r#"
-[data]
-dataset = "digits"
-train = 64
-test = 32
-
-[optimizer]
-name = "adam"
-
-[train]
-batch = 16
-iterations = 6
-log_every = 1
-
-[probe]
-steps = 5
-
-[objective]
-name = "nt-xent"
-temperature = 0.5
-"#;
-
-fn with_one() -> TempDir {
-    place_with("one.toml", ONE)
-}
-
-fn train(place: &Path, rest: &[&str]) {
-    simile(place, &[&["train"], rest].concat()).assert().success();
-}
 
 #[cfg(unix)]
 fn copy(from: &Path, to: &Path) {
@@ -236,62 +203,6 @@ fn a_run_without_its_result_is_finished() {
     train(place.path(), &["tiny.toml", "--smoke", "--out", "again"]);
 }
 
-#[test]
-fn more_iterations_are_asked_for_and_nothing_else_is() {
-    let place = with_one();
-    train(place.path(), &["one.toml", "--out", "whole", "--set", "train.iterations=12"]);
-    train(place.path(), &["one.toml", "--out", "cut"]);
-    for (set, reason) in [
-        (
-            "train.iterations=5",
-            "the run was begun for 6 iterations; N in --set train.iterations=N must be larger than 6, not 5",
-        ),
-        ("train.batch=8", "--set train.batch: the run was begun with 16"),
-        ("train.iteratoins=12", "train.iteratoins"),
-    ] {
-        let text = complaint(place.path(), &["train", "--resume", "cut", "--set", set], 2);
-        assert!(text.contains(reason), "{text}");
-    }
-    let text = stderr(place.path(), &["train", "--resume", "cut", "--set", "train.iterations=12"]);
-    assert!(text.contains("from 6 to 12 iterations") && text.contains("schedule"), "{text}");
-    assert_same_end(place.path(), "whole", "cut");
-    assert_eq!(result(&place.path().join("cut"))["arms"][0]["iterations"], 12);
-    assert_eq!(result(&place.path().join("cut"))["extended_at"][0], 6);
-
-    // Several variants, each resumed from its state, with a new report.
-    fs::write(place.path().join("tiny.toml"), TWO_VARIANTS).unwrap();
-    train(place.path(), &["tiny.toml", "--out", "two", "--set", "train.iterations=4"]);
-    // The longer run makes them again.
-    for file in ["model.safetensors", "figures.json"] {
-        fs::remove_file(place.path().join("two").join(file)).unwrap();
-    }
-    train(place.path(), &["--resume", "two", "--set", "train.iterations=6"]);
-    let two = result(&place.path().join("two"));
-    assert_eq!((&two["arms"][0]["iterations"], &two["arms"][1]["iterations"]), (&6.into(), &6.into()));
-    assert!(complaint(place.path(), &["train", "--resume", "two"], 2).contains("has finished"));
-}
-
-/// Its result, report and models were removed before the refusal.
-#[test]
-fn a_run_that_cannot_be_made_longer_keeps_its_result() {
-    let place = with_one();
-    train(place.path(), &["one.toml", "--out", "run"]);
-    let run = place.path().join("run");
-    let files = ["result.json", "report.html", "model.safetensors", "recipe.toml", "state/state.json"];
-    let before = files.map(|file| fs::read(run.join(file)).unwrap());
-    let log = fs::read(run.join("metrics.jsonl")).unwrap();
-    fs::write(run.join("metrics.jsonl"), &log[1..]).unwrap();
-    let longer = ["train", "--resume", "run", "--set", "train.iterations=12"];
-    let text = complaint(place.path(), &longer, 1);
-    assert!(text.contains("metrics.jsonl is damaged") && !text.contains("the run continues"), "{text}");
-    for (file, before) in files.iter().zip(before) {
-        assert!(fs::read(run.join(file)).is_ok_and(|now| now == before), "{file}");
-    }
-    fs::write(run.join("metrics.jsonl"), log).unwrap();
-    train(place.path(), &longer[1..]);
-    assert_eq!(result(&run)["arms"][0]["iterations"], 12);
-}
-
 #[cfg(unix)]
 #[test]
 fn the_average_and_the_accumulation_resume() {
@@ -315,38 +226,6 @@ fn the_average_and_the_accumulation_resume() {
     train(place.path(), &[&["one.toml", "--out", "plain"], &set(&[])[..]].concat());
     let model = |run: &str| fs::read(place.path().join(run).join("model.safetensors")).unwrap();
     assert!(model("whole") != model("plain"), "the average of the weights is the model");
-}
-
-/// Otherwise the result of its earlier end would be taken for that of the longer run.
-#[cfg(unix)]
-#[test]
-fn a_run_that_was_made_longer_has_no_result_until_its_new_end() {
-    let place = with_one();
-    let often = "train.checkpoint_every=10";
-    train(place.path(), &["one.toml", "--seeds", "1", "--out", "seeds", "--set", often]);
-    let run = place.path().join("seeds/seed-0");
-    let variant = result(&run)["arms"][0]["name"].as_str().unwrap().to_owned();
-    let longer = ["train", "--resume", "seeds/seed-0", "--set", "train.iterations=4000"];
-    let mut child = start(place.path(), &longer);
-    wait_until(&mut child, "a checkpoint beyond the earlier end", || iterations(&run, &variant) > 6);
-    let (code, text) = end(child, "-INT");
-    assert_eq!(code, Some(130), "{text}");
-    for file in ["result.json", "report.html", "model.safetensors"] {
-        assert!(!run.join(file).exists(), "{file} is that of the earlier end: {text}");
-    }
-    for command in [&["report", "seeds/seed-0"][..], &["embed", "seeds/seed-0", "a.png"]] {
-        let text = complaint(place.path(), command, 1);
-        assert!(text.contains("has not finished"), "{text}");
-    }
-    // The process may have been killed after its state and before its recipe.
-    let recipe = fs::read_to_string(run.join("recipe.toml")).unwrap();
-    fs::write(run.join("recipe.toml"), recipe.edited("iterations = 4000", "iterations = 6")).unwrap();
-    let done = iterations(&run, &variant);
-    let mut child = start(place.path(), &["train", "--resume", "seeds/seed-0"]);
-    wait_until(&mut child, "a later checkpoint", || iterations(&run, &variant) > done);
-    let (code, text) = end(child, "-INT");
-    assert_eq!(code, Some(130), "{text}");
-    assert_eq!(fs::read_to_string(run.join("recipe.toml")).unwrap(), recipe);
 }
 
 #[test]
@@ -444,98 +323,4 @@ fn files_of_a_run_are_believed_only_as_they_were_written() {
             fs::remove_dir_all(&again).unwrap();
         }
     }
-}
-
-#[test]
-fn a_name_leads_nowhere() {
-    let place = with_one();
-    let outside = place.path().join("evil");
-    let absolute = outside.display().to_string();
-    fs::create_dir(place.path().join("inside")).unwrap();
-    for name in ["../evil", "../../evil", &absolute, "a/b", "..", "a\\u001b[31mb"] {
-        fs::write(place.path().join("inside/evil.toml"), format!("name = \"{name}\"\n{ONE}")).unwrap();
-        let text = complaint(&place.path().join("inside"), &["train", "evil.toml"], 2);
-        assert!(text.contains("line 1") && text.contains("cannot be that of a file"), "{name}: {text}");
-        assert!(!text.contains('\u{1b}'), "{text:?}");
-        let variant = TWO_VARIANTS.edited("name = \"Fair\"", &format!("name = \"{name}\""));
-        fs::write(place.path().join("inside/evil.toml"), variant).unwrap();
-        let text = complaint(&place.path().join("inside"), &["train", "evil.toml"], 2);
-        assert!(text.contains("cannot be that of a file"), "{name}: {text}");
-    }
-    complaint(place.path(), &["train", "one.toml", "--set", "name=../evil"], 2);
-    assert!(!outside.exists() && !place.path().join("runs").exists());
-    assert_eq!(fs::read_dir(place.path().join("inside")).unwrap().count(), 1);
-
-    // The names of variants may have spaces.
-    let variant = TWO_VARIANTS.edited("name = \"Fair\"", "name = \"Fair, 2 of 2\"");
-    fs::write(place.path().join("spaces.toml"), variant).unwrap();
-    train(place.path(), &["spaces.toml", "--smoke", "--out", "run"]);
-    assert!(place.path().join("run/model-fair-2-of-2.safetensors").exists());
-}
-
-#[test]
-fn a_terminal_obeys_no_name_and_a_cause_is_told_once() {
-    let place = place();
-    let text = complaint(place.path(), &["report", "a\u{1b}[31mb\u{7}"], 2);
-    assert!(text.contains("a\\u{1b}[31mb\\u{7}") && !text.contains('\u{1b}'), "{text:?}");
-    fs::write(place.path().join("a\u{1b}[31m.toml"), ONE.edited("batch", "bacth")).unwrap();
-    let text = complaint(place.path(), &["train", "a\u{1b}[31m.toml"], 2);
-    assert!(text.contains("bacth") && !text.contains('\u{1b}'), "{text:?}");
-    for arguments in [&["embed", "nowhere.safetensors", "a.png"][..], &["evaluate", "nowhere.safetensors"]] {
-        let text = complaint(place.path(), arguments, 1);
-        assert_eq!(text.matches("No such file").count(), 1, "{text}");
-    }
-}
-
-#[test]
-fn what_would_fail_after_training_is_said_before() {
-    let place = with_one();
-    for (set, reason) in [
-        ("probe.ridge=-1", "`probe.ridge` is -1"),
-        ("probe.ridge=nan", "ridge"),
-        ("data.test=1", "at least 2 test images, and has 1: raise `data.test`"),
-        ("train.checkpoint_minutes=0", "`train.checkpoint_minutes`"),
-        ("probe.sgd.batch=0", "probe"),
-    ] {
-        let text = complaint(place.path(), &["train", "one.toml", "--set", set], 2);
-        assert!(text.contains(reason), "{set}: {text}");
-    }
-    let selection = ["--set", "selection={ held_out = 8, metric = \"roc_auc\" }"];
-    let text = complaint(place.path(), &[&["train", "one.toml"], &selection[..]].concat(), 2);
-    assert!(text.contains("`selection.metric` is `roc_auc`"), "{text}");
-    assert!(!place.path().join("runs").exists(), "a run was begun");
-
-    mnist(&place.path().join("mnist"), 20, |_| 3);
-    let text = complaint(place.path(), &["train", "colour-mnist", "--smoke", "--data", "mnist"], 2);
-    assert!(text.contains("20 training images are of the class `3`"), "{text}");
-    assert!(!place.path().join("runs").exists(), "a run was begun");
-}
-
-#[test]
-fn a_run_of_another_recipe_is_named_by_the_key() {
-    let place = with_one();
-    let first = [
-        "sweep",
-        "one.toml",
-        "--out",
-        "swept",
-        "--grid",
-        "train.batch=8,16",
-        "--set",
-        "data.validation=16",
-        "--json",
-    ];
-    json(place.path(), &first);
-    // A sweep resumes: it starts the missing runs, and finishes those without a result.
-    let run = place.path().join("swept/train.batch=8/seed-0");
-    fs::remove_dir_all(run.join("state")).unwrap();
-    for file in ["result.json", "report.html", "metrics.jsonl", "model.safetensors"] {
-        fs::remove_file(run.join(file)).unwrap();
-    }
-    fs::remove_file(place.path().join("swept/train.batch=16/seed-0/result.json")).unwrap();
-    json(place.path(), &first);
-    assert!(run.join("result.json").exists());
-
-    let text = complaint(place.path(), &[&first[..], &["--set", "train.iterations=5"]].concat(), 2);
-    assert!(text.contains("`train.iterations` is 6, here 5"), "{text}");
 }

@@ -202,27 +202,6 @@ fn a_trained_encoder_embeds_and_is_evaluated() {
 }
 
 #[test]
-fn what_makes_a_run_doubtful_is_said_before_it_trains() {
-    let place = with_two_variants();
-    let set =
-        ["--set", "augment={}", "--set", "variant.Fair.objective.kernel={ name = \"rbf\", sigma = 0.1 }"];
-    let arguments = [&["train", "tiny.toml", "--smoke", "--out", "run"], &set[..]].concat();
-    let text = stderr(place.path(), &arguments);
-    let at = |words: &str| text.find(words).ok_or_else(|| format!("no `{words}` in\n{text}")).unwrap();
-    let begun = at("training on");
-    for warning in
-        ["warning: SimCLR: the two views", "warning: Fair: the two views", "warning: Fair: the kernel"]
-    {
-        assert!(at(warning) < begun, "{warning} comes too late");
-    }
-    let warnings = |variant: usize| result(&place.path().join("run"))["arms"][variant]["warnings"].clone();
-    assert!(warnings(0)[0].as_str().unwrap().contains("augment.crop"));
-    assert!(warnings(1)[1].as_str().unwrap().contains("wider"));
-    let html = fs::read_to_string(place.path().join("run/report.html")).unwrap();
-    assert!(html.contains("Warning") && html.contains("augment.crop"));
-}
-
-#[test]
 fn runs_of_other_settings_are_no_repeats_of_each_other() {
     let place = with_two_variants();
     for (out, seed, batch) in [("1", "1", "16"), ("2", "2", "24")] {

@@ -4,14 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use simile_tests::data;
-use tempfile::TempDir;
 
-use crate::support::models::foreign;
 #[cfg(unix)]
 use crate::support::process::{end, interrupt, start, wait_until};
 use crate::support::program::{complaint, json, simile, stdout};
-use crate::support::recipes::{Edited as _, place_with};
+use crate::support::recipes::{Edited as _, SMALL, classifier, place_with};
 use crate::support::run::result;
 #[cfg(unix)]
 use crate::support::run::{assert_same_end, standing};
@@ -43,27 +40,6 @@ every = 4
 [[variant]]
 name = "A"
 objective = { name = "nt-xent", temperature = 0.5 }
-"#;
-
-/// A classifier, evaluated by its own scores.
-const CLASSIFIER: &str = r#"
-[data]
-dataset = "digits"
-train = 64
-test = 32
-
-[optimizer]
-name = "adam"
-
-[train]
-batch = 16
-iterations = 4
-
-[probe]
-steps = 5
-
-[objective]
-name = "cross-entropy"
 "#;
 
 fn exists(place: &Path, file: &str) -> bool {
@@ -173,11 +149,10 @@ fn training_ends_when_nothing_gets_better() {
 /// Patience ended such runs before the main network had taken a step, and that network was the chosen one.
 #[test]
 fn networks_before_the_last_of_two_stages_are_no_candidates() {
-    let base = CLASSIFIER
+    let base = SMALL
         .edited("train = 64", "train = 96")
-        .edited("iterations = 4", "iterations = 8")
+        .edited("iterations = 6", "iterations = 8")
         .edited("[probe]", "[selection]\nheld_out = 32\nevery = 1\npatience = 1\n\n[probe]");
-    let base = base.split("[objective]").next().unwrap();
     let biased = r#"{ name = "bias-network", encoder = { name = "simple-conv-1x1", input_size = 8 }, first_steps = 5 }"#;
     let place = place_with(
         "mine.toml",
@@ -237,7 +212,7 @@ fn a_selection_that_cannot_be_made_is_named() {
 
 #[test]
 fn a_run_starts_from_weights_and_is_judged_by_its_own_classifier() {
-    let place = place_with("mine.toml", CLASSIFIER);
+    let place = place_with("mine.toml", &classifier());
     simile(place.path(), &["train", "mine.toml", "--out", "first"]).assert().success();
     let normalise = ["--set", "data.normalise={ mean = [0.5, 0.5, 0.5], std = [0.2, 0.2, 0.2] }"];
     let first = [&["train", "mine.toml", "--out", "second"], &normalise[..]].concat();
@@ -266,215 +241,11 @@ fn a_run_starts_from_weights_and_is_judged_by_its_own_classifier() {
     assert!(text.contains("encoder.weights") && text.contains("nowhere.safetensors"), "{text}");
     fs::write(
         place.path().join("other.toml"),
-        CLASSIFIER.edited("[train]", "[encoder]\nname = \"resnet18\"\n[train]"),
+        classifier().edited("[train]", "[encoder]\nname = \"resnet18\"\n[train]"),
     )
     .unwrap();
     let other = ["train", "other.toml", "--set", "encoder.weights=first", "--out", "never"];
     let text = complaint(place.path(), &other, 1);
     assert!(text.contains("lenet5") && text.contains("resnet18"), "{text}");
     assert!(!exists(place.path(), "never"), "a run that cannot begin makes no folder");
-}
-
-#[test]
-fn an_encoder_is_judged_on_other_data() {
-    let place = place_with("mine.toml", CLASSIFIER);
-    simile(place.path(), &["train", "mine.toml", "--out", "run"]).assert().success();
-    let model = fs::read(place.path().join("run/model.safetensors")).unwrap();
-    fs::write(place.path().join("theirs.safetensors"), foreign(&model)).unwrap();
-    let import = ["import", "theirs.safetensors", "--encoder", "lenet5", "--input-size", "32"];
-    simile(place.path(), &[&import[..], &["--out", "m.safetensors"]].concat()).assert().success();
-    let text = complaint(place.path(), &["evaluate", "m.safetensors"], 1);
-    assert!(text.contains("--on"), "{text}");
-    fs::write(
-        place.path().join("other.toml"),
-        CLASSIFIER.edited("steps = 5", "solver = \"sgd\"\nsgd = { epochs = 3 }"),
-    )
-    .unwrap();
-    let answer = json(place.path(), &["evaluate", "m.safetensors", "--on", "other.toml", "--json"]);
-    assert!(answer["metrics"]["top1"].is_number() && answer["metrics"]["condition_r2"].is_number());
-    let protocol = answer["protocol"].as_str().unwrap();
-    assert!(protocol.contains("SGD, 3 epochs") && protocol.contains("32 test images"), "{protocol}");
-    let palette = ["evaluate", "m.safetensors", "--on", "other.toml", "--condition", "palette", "--json"];
-    assert!(json(place.path(), &palette)["metrics"]["condition_top1"].is_number());
-    assert!(
-        complaint(place.path(), &["evaluate", "m.safetensors", "--on", "cifar-11"], 2).contains("cifar-10")
-    );
-    // A variable that is not there is refused before the images are embedded.
-    let text = complaint(place.path(), &["evaluate", "run", "--condition", "palete"], 2);
-    assert!(text.contains("--condition palete") && text.contains("did you mean `palette`?"), "{text}");
-    let text = stdout(place.path(), &["evaluate", "run"]);
-    let place_of = |title: &str| text.find(title).ok_or_else(|| format!("no `{title}` in\n{text}")).unwrap();
-    assert!(place_of("Top-1 %") < place_of("Leak of colour, R²"), "{text}");
-    assert!(place_of("MSE of colour") < place_of("Balanced accuracy %"), "{text}");
-}
-
-/// The files of other data would be looked for among those of the run.
-#[test]
-fn other_data_have_a_folder_of_their_own() {
-    let place = place_with("mine.toml", CLASSIFIER);
-    let mnist = data().display().to_string();
-    let train = ["train", "colour-mnist", "--smoke", "--variant", "SimCLR", "--data", &mnist, "--out", "run"];
-    simile(place.path(), &train).assert().success();
-    let top1 = |rest: &[&str]| {
-        json(place.path(), &[&["evaluate", "run", "--json"], rest].concat())["metrics"]["top1"].clone()
-    };
-    assert!(top1(&[]).is_number(), "its own data are in the folder that it records");
-    assert!(top1(&["--on", "mine.toml"]).is_number(), "digits that are drawn need no folder");
-    let text = complaint(place.path(), &["evaluate", "run", "--on", "biased-mnist"], 2);
-    assert!(text.contains("--data DIR"), "{text}");
-}
-
-/// The run of an autoencoder in `vae`, of `mine.toml`, and in `du.toml` the recipe of an encoder whose kernel compares its codes.
-fn with_autoencoder() -> TempDir {
-    let autoencoder = CLASSIFIER
-        .edited("[train]", "[encoder]\nname = \"vae\"\noutput = 8\n\n[method]\nname = \"vae\"\n\n[train]")
-        .edited("cross-entropy", "vae");
-    let place = place_with("mine.toml", &autoencoder);
-    simile(place.path(), &["train", "mine.toml", "--out", "vae"]).assert().success();
-    let prior = CLASSIFIER.edited("[optimizer]", "[data.prior]\nmodel = \"vae\"\n\n[optimizer]").edited(
-        "\"cross-entropy\"",
-        "\"kernel-decoupled-uniformity\"\ncondition = \"prior\"\nkernel = { name = \"rbf\", sigma = 2.0 }",
-    );
-    fs::write(place.path().join("du.toml"), &prior).unwrap();
-    place
-}
-
-#[test]
-fn an_autoencoder_is_the_prior_of_a_kernel() {
-    let place = with_autoencoder();
-    let train = ["train", "du.toml", "--set", "probe.condition=prior", "--out", "du", "--json"];
-    let answer = json(place.path(), &train);
-    let metrics = &answer["arms"][0]["metrics"];
-    assert!(metrics["condition_r2"].is_number(), "{metrics}");
-    assert_eq!(&json(place.path(), &["evaluate", "du", "--json"])["metrics"], metrics);
-    let on = ["evaluate", "vae", "--on", "du.toml", "--condition", "prior", "--json"];
-    assert!(json(place.path(), &on)["metrics"]["condition_r2"].is_number());
-
-    let error = |setting: &str, code: i32| {
-        complaint(place.path(), &["train", "du.toml", "--set", setting, "--out", "never"], code)
-    };
-    assert!(error("data.prior.model=nowhere", 1).contains("data.prior.model"));
-    assert!(error("data.prior.modle=vae", 2).contains("did you mean `model`?"));
-    let text = complaint(
-        place.path(),
-        &["train", "mine.toml", "--set", "encoder.name=simple-conv", "--out", "x"],
-        2,
-    );
-    assert!(text.contains("encoder.output"), "{text}");
-}
-
-/// Its runs could not go on: no option named the new place.
-#[test]
-fn a_prior_that_was_moved_is_named_where_it_is_now() {
-    let place = with_autoencoder();
-    simile(place.path(), &["train", "mine.toml", "--seed", "1", "--out", "other"]).assert().success();
-    simile(place.path(), &["train", "du.toml", "--out", "du"]).assert().success();
-    fs::rename(place.path().join("vae"), place.path().join("moved")).unwrap();
-    let longer = ["train", "--resume", "du", "--set", "train.iterations=6"];
-    let text = complaint(place.path(), &longer, 1);
-    assert!(text.contains("its state is kept; name the present place of its prior with"), "{text}");
-    assert!(text.contains("--set data.prior.model=PATH") && text.contains("vae, is not there"), "{text}");
-    let text = complaint(place.path(), &["evaluate", "du"], 1);
-    assert!(text.contains("put it back, or a link to it") && text.contains("vae, is not there"), "{text}");
-    let now = |model: &'static str| [&longer[..], &["--set", model]].concat();
-    let text = complaint(place.path(), &now("data.prior.model=other"), 2);
-    assert!(text.contains("other, is another model than the one that the run began with"), "{text}");
-    simile(place.path(), &now("data.prior.model=moved")).assert().success();
-    simile(place.path(), &["evaluate", "du"]).assert().success();
-    let longer = ["train", "--resume", "du", "--set", "train.iterations=8"];
-    simile(place.path(), &longer).assert().success();
-    // A run whose process ended before the first state is begun with a prior that was moved.
-    let run = place.path().join("du");
-    fs::remove_dir_all(run.join("state")).unwrap();
-    for file in ["result.json", "report.html", "metrics.jsonl", "model.safetensors"] {
-        fs::remove_file(run.join(file)).unwrap();
-    }
-    fs::rename(place.path().join("moved"), place.path().join("again")).unwrap();
-    let begin = ["train", "--resume", "du", "--set", "data.prior.model=again"];
-    simile(place.path(), &begin).assert().success();
-    assert!(fs::read_to_string(run.join("recipe.toml")).unwrap().contains("\"again\""));
-}
-
-/// Adversarial networks resume after an interruption with the same result, and their discriminator is a prior.
-#[cfg(unix)]
-#[test]
-fn a_discriminator_resumes_and_is_the_prior_of_a_kernel() {
-    let adversaries = CLASSIFIER
-        .edited("test = 32", "test = 32\nnormalise = \"half\"")
-        .edited(
-            "[train]",
-            "[encoder]\nname = \"dcgan\"\ninput_size = 16\n\n[method]\nname = \"dcgan\"\n\n[train]\ncheckpoint_every = 3",
-        )
-        .edited("iterations = 4", "iterations = 20");
-    let place = place_with("mine.toml", &adversaries);
-    simile(place.path(), &["train", "mine.toml", "--out", "whole"]).assert().success();
-    interrupt(place.path(), &["train", "mine.toml", "--out", "cut"], "cross-entropy");
-    simile(place.path(), &["train", "--resume", "cut"]).assert().success();
-    assert_same_end(place.path(), "whole", "cut");
-    let metrics = result(&place.path().join("whole"))["arms"][0]["metrics"].clone();
-    assert!(
-        metrics["classifier_top1"].is_null(),
-        "a score of true and made says nothing of classes: {metrics}"
-    );
-    let prior = CLASSIFIER.edited("[optimizer]", "[data.prior]\nmodel = \"whole\"\n\n[optimizer]").edited(
-        "\"cross-entropy\"",
-        "\"kernel-decoupled-uniformity\"\ncondition = \"prior\"\nkernel = { name = \"rbf\", sigma = \"median\" }",
-    );
-    fs::write(place.path().join("du.toml"), &prior).unwrap();
-    simile(place.path(), &["train", "du.toml", "--set", "probe.condition=prior", "--out", "du"])
-        .assert()
-        .success();
-    let wrong = ["train", "mine.toml", "--set", "encoder.input_size=28", "--out", "never"];
-    assert!(complaint(place.path(), &wrong, 2).contains("a dcgan takes 16, 32, 64 or 128"));
-}
-
-#[test]
-fn objectives_are_measured_on_the_frozen_network() {
-    let place = place_with("mine.toml", CLASSIFIER);
-    let objectives = "probe.objectives=[{ name = \"nt-xent\", temperature = 0.1, batch = 16 }, \
-                      { name = \"align-uniform\", of = \"projection\", batch = 16 }]";
-    let train = ["train", "mine.toml", "--set", objectives, "--out", "run", "--json"];
-    let variant = json(place.path(), &train)["arms"][0].clone();
-    let nt_xent = |part: &str| variant["metrics"][format!("nt_xent_{part}")].as_f64().unwrap();
-    assert!(nt_xent("train") > 0.0 && nt_xent("test") > 0.0 && nt_xent("train") != nt_xent("test"));
-    assert!(variant["metrics"]["align_uniform_test"].is_number());
-    assert!(variant["protocol"].as_str().unwrap().contains("nt-xent of the representation"), "{variant}");
-    let again = json(place.path(), &["evaluate", "run", "--json"])["metrics"].clone();
-    assert_eq!(again["nt_xent_test"], variant["metrics"]["nt_xent_test"]);
-    assert!(again["align_uniform_test"].is_null(), "the file holds no head");
-    let set = |objective: &str| {
-        let setting = format!("probe.objectives=[{objective}]");
-        complaint(place.path(), &["train", "mine.toml", "--set", &setting, "--out", "never"], 2)
-    };
-    assert!(set("{ name = \"nt-xnt\" }").contains("did you mean `nt-xent`?"));
-    assert!(set("{ name = \"moco\" }").contains("cannot evaluate `moco` on a frozen network"));
-    assert!(set("{ name = \"nt-xent\", temprature = 1.0 }").contains("temprature"));
-}
-
-#[test]
-fn what_would_stop_a_run_later_is_refused_before_it_has_a_folder() {
-    let place = place_with("mine.toml", CLASSIFIER);
-    for (setting, reason) in [
-        ("probe.condition=height", "no attribute `height` to probe"),
-        ("probe.also=[\"height\"]", "no attribute `height` to probe"),
-        ("objective={ name = \"biasbal\", bias = \"height\" }", "no attribute `height` to be the bias"),
-        ("objective={ name = \"fair-info-nce\", condition = \"height\", clusters = 3 }", "to cluster"),
-    ] {
-        let train = ["train", "mine.toml", "--set", setting, "--out", "never"];
-        let text = complaint(place.path(), &train, 2);
-        assert!(text.contains(reason), "{setting}: {text}");
-        assert!(!exists(place.path(), "never"), "{setting} left a folder behind");
-    }
-}
-
-#[test]
-fn held_out_images_are_called_so() {
-    let place = place_with("mine.toml", CLASSIFIER);
-    let train = ["train", "mine.toml", "--set", "data.validation=16", "--out", "run", "--json"];
-    let protocol = |answer: &Value| answer["protocol"].as_str().unwrap().to_owned();
-    let trained = protocol(&json(place.path(), &train)["arms"][0]);
-    let evaluated = protocol(&json(place.path(), &["evaluate", "run", "--json"]));
-    for protocol in [trained, evaluated] {
-        assert!(protocol.contains("16 held-out training images"), "{protocol}");
-    }
 }

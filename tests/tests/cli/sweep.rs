@@ -8,6 +8,7 @@ use simile_tests::place;
 #[cfg(unix)]
 use crate::support::process::{end, start, wait_until};
 use crate::support::program::{complaint, json, simile, stdout};
+use crate::support::recipes::with_one;
 #[cfg(unix)]
 use crate::support::run::iterations;
 use crate::support::scans::scans;
@@ -270,4 +271,33 @@ fn a_point_that_diverges_is_a_row_that_says_so_also_the_second_time() {
         rest.map(|word| if word.ends_with("=1e-3,1e30") { "optimizer.learning_rate=1e30" } else { word });
     let answer = json(place.path(), &sweep(&only));
     assert_eq!((answer["points"].as_array().unwrap().len(), &answer["best"]), (1, &"".into()));
+}
+
+#[test]
+fn a_run_of_another_recipe_is_named_by_the_key() {
+    let place = with_one();
+    let first = [
+        "sweep",
+        "one.toml",
+        "--out",
+        "swept",
+        "--grid",
+        "train.batch=8,16",
+        "--set",
+        "data.validation=16",
+        "--json",
+    ];
+    json(place.path(), &first);
+    // A sweep resumes: it starts the missing runs, and finishes those without a result.
+    let run = place.path().join("swept/train.batch=8/seed-0");
+    fs::remove_dir_all(run.join("state")).unwrap();
+    for file in ["result.json", "report.html", "metrics.jsonl", "model.safetensors"] {
+        fs::remove_file(run.join(file)).unwrap();
+    }
+    fs::remove_file(place.path().join("swept/train.batch=16/seed-0/result.json")).unwrap();
+    json(place.path(), &first);
+    assert!(run.join("result.json").exists());
+
+    let text = complaint(place.path(), &[&first[..], &["--set", "train.iterations=5"]].concat(), 2);
+    assert!(text.contains("`train.iterations` is 6, here 5"), "{text}");
 }

@@ -1,9 +1,15 @@
 //! Vectors in files: those of a run as Parquet, which other programs open as it is, and probes of given ones.
 
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use simile_core::eval::penalty::{ChosenProbe, ChosenProbeConfig, ProbeTargets};
+use simile_core::eval::regression::RegressionReport;
+use simile_core::eval::standardise::Standardise;
+use simile_core::numeric::matrix::Matrix;
+use simile_core::numeric::rows::FeatureTable;
 use simile_tests::{place, python};
 use tempfile::TempDir;
 
@@ -128,6 +134,47 @@ fn accuracies_are_those_of_the_test_rows() {
     }
 }
 
+/// No public function of core gave the leak that the command prints.
+#[test]
+fn core_gives_the_leak_and_the_accuracy_that_evaluate_prints() {
+    let place = place();
+    let age = |at: usize| 20.5 + 3.0 * (at % 7) as f64 + at as f64 / 8.0;
+    write_vectors(place.path(), 60, "label,age,split", &|at| {
+        format!("{},{},{}", ["a", "b"][at % 2], age(at), if at < 40 { "train" } else { "test" })
+    });
+    let answer = json(place.path(), &[&OF_VECTORS[..], &["--condition", "age", "--json"]].concat());
+
+    let vectors = |rows: Range<usize>| {
+        let numbers = rows.clone().flat_map(|at| [(at % 7) as f32, (at * at % 11) as f32]);
+        FeatureTable::new(rows.len(), 2, numbers.collect()).unwrap()
+    };
+    let (train, test) = (vectors(0..40), vectors(40..60));
+    let scale = Standardise::fit(&train).unwrap();
+    let fit = |targets: &ProbeTargets| {
+        ChosenProbeConfig::default().fit(&scale.of(&train).unwrap(), targets, None).unwrap()
+    };
+    let is_printed = |chosen: &ChosenProbe, probe: &str, metric: &str, value: f64| {
+        let fit = json!({ "ridge": chosen.penalty, "held_out": chosen.held_out });
+        assert_eq!(answer["probes"][probe], fit, "{probe}");
+        let printed = answer["metrics"][metric].as_f64().unwrap();
+        assert!((printed - value).abs() < 1e-12, "{metric} is {printed}, and {value} by core");
+    };
+    let ages = Matrix::from_fn(60, 1, |at, _| age(at));
+    let ages_of = |rows: Range<usize>| ages.select(&rows.collect::<Vec<_>>());
+    let leak = fit(&ProbeTargets::Values(ages_of(0..40)));
+    let predicted = leak.probe.scores(&scale.of(&test).unwrap()).unwrap();
+    let r2 = RegressionReport::of(&predicted, &ages_of(40..60)).unwrap().r2.unwrap();
+    is_printed(&leak, "condition", "condition_r2", r2);
+
+    let classes_of = |rows: Range<usize>| {
+        let labels = rows.map(|at| at % 2).collect();
+        ProbeTargets::Classes { labels, classes: 2 }
+    };
+    let class = fit(&classes_of(0..40));
+    let errors = class.probe.errors(&scale.of(&test).unwrap(), &classes_of(40..60)).unwrap();
+    is_printed(&class, "class", "top1", 1.0 - errors.iter().sum::<f64>() / 20.0);
+}
+
 /// The stderr of a command on 40 vectors to train on and 20 to test on, of these classes and sites.
 fn said_of(place: &Path, class_and_site: &dyn Fn(usize) -> [&'static str; 2], rest: &[&str]) -> String {
     write_vectors(place, 60, "label,site,split", &|at| {
@@ -169,6 +216,23 @@ fn what_probes_of_vectors_cannot_measure_is_said() {
         class.contains("warning: no training vector has the class of any test vector, such as c"),
         "{class}"
     );
+}
+
+/// The command was refused, with advice on a key of recipes, which it does not read.
+#[test]
+fn a_column_whose_results_would_have_the_names_of_those_on_another_is_left_out() {
+    let place = place();
+    write_vectors(place.path(), 60, "label,site,age,age_nonlinear,split", &|at| {
+        let (class, site) = (["a", "b"][at % 2], ["north", "south"][at / 2 % 2]);
+        let age = 20.5 + (at % 7) as f64 + at as f64 / 8.0;
+        format!("{class},{site},{age},{},{}", age * age, if at < 40 { "train" } else { "test" })
+    });
+    let of_site = [&OF_VECTORS[..], &["--condition", "site"]].concat();
+    let said = stderr(place.path(), &of_site);
+    assert!(said.contains("note: `age_nonlinear` is not probed") && said.contains("rename one"), "{said}");
+    let metrics = json(place.path(), &[&of_site[..], &["--json"]].concat())["metrics"].clone();
+    assert!(metrics["age_r2"].is_number() && metrics["age_r2_nonlinear"].is_number(), "{metrics}");
+    assert!(metrics["age_nonlinear_r2"].is_null(), "{metrics}");
 }
 
 #[test]

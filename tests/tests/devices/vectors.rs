@@ -81,7 +81,7 @@ fn match_on_ndarray() {
 }
 
 /// The first case of each objective and variant: an adapter in software compiles for seconds for each.
-/// `native/src/reproduce/reads.rs` leaves out on GPUs what is compared here, by the same rule.
+/// `native/src/experiment/train/reads_nothing.rs` leaves out on GPUs what is compared here, by the same rule.
 #[test]
 fn match_on_gpus() {
     for device in GPUS {

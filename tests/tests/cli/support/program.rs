@@ -28,6 +28,11 @@ pub(crate) fn simile(place: &Path, arguments: &[&str]) -> Command {
     command
 }
 
+/// Trains with these arguments, and succeeds.
+pub(crate) fn train(place: &Path, rest: &[&str]) {
+    simile(place, &[&["train"], rest].concat()).assert().success();
+}
+
 /// The text on stdout of a command that succeeds.
 pub(crate) fn stdout(place: &Path, arguments: &[&str]) -> String {
     let output = simile(place, arguments).assert().success().get_output().clone();

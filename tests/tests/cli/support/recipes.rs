@@ -40,11 +40,50 @@ name = "Fair"
 objective = { name = "fair-cclk", temperature = 0.5, kernel = { name = "rbf", sigma = 20.0 } }
 "#;
 
+/// A short run of batches of 16 without an objective, whose learning rate does not depend on its length.
+pub(crate) const SMALL: &str = r#"
+[data]
+dataset = "digits"
+train = 64
+test = 32
+
+[optimizer]
+name = "adam"
+
+[train]
+batch = 16
+iterations = 6
+log_every = 1
+
+[probe]
+steps = 5
+"#;
+
+/// [`SMALL`] with the lines of its objective.
+fn small(objective: &str) -> String {
+    format!("{SMALL}\n[objective]\n{objective}\n")
+}
+
+/// One contrastive variant.
+pub(crate) fn one() -> String {
+    small("name = \"nt-xent\"\ntemperature = 0.5")
+}
+
+/// A classifier, which can be evaluated by its own scores.
+pub(crate) fn classifier() -> String {
+    small("name = \"cross-entropy\"")
+}
+
 /// A folder with this file.
 pub(crate) fn place_with(name: &str, text: &str) -> TempDir {
     let place = place();
     fs::write(place.path().join(name), text).unwrap();
     place
+}
+
+/// A folder with the recipe of [`one`] as `one.toml`.
+pub(crate) fn with_one() -> TempDir {
+    place_with("one.toml", &one())
 }
 
 /// A folder with [`TWO_VARIANTS`] as `tiny.toml`.
