@@ -38,8 +38,8 @@
 //! let votes = knn.vote(&Unit(&train), &train_labels, 2, &Unit(&test))?;
 //! assert_eq!(votes.predictions()?, test_labels);
 //!
-//! // The leak of an age of which the features tell a part. R² on the test rows is 1 if a linear map predicts the age exactly, and 0 if it
-//! // does no better than their mean.
+//! // The leak of an age that the features determine in part. R² on the test rows is 1 if a linear map predicts the age exactly, and 0 if
+//! // it does no better than their mean.
 //! let ages = |count: usize| {
 //!     Matrix::from_fn(count, 1, |i, _| 40.0 + 10.0 * (i % 2) as f64 + 5.0 * (i as f64).cos())
 //! };
@@ -52,16 +52,16 @@
 //! ```
 //!
 //! `simile evaluate --vectors` prints 0.646 for these embeddings too: its linear probes are those of the default
-//! [`ChosenProbeConfig`](penalty::ChosenProbeConfig). It projects embeddings that have at least twice as many columns as there are training
-//! rows onto the span of these rows first, which changes nothing but the rounding.
+//! [`ChosenProbeConfig`](penalty::ChosenProbeConfig). The command projects embeddings that have at least twice as many columns as there are
+//! training rows onto the span of these rows first, which changes nothing but the rounding.
 //!
 //! | module | question |
 //! |---|---|
 //! | [`standardise`] | put every feature on the same scale, fitted on the training set only |
 //! | [`linear_probe`], [`sgd_probe`] | how well can a linear classifier predict the label? |
 //! | [`ridge`], [`regression`] | how much of a numeric condition leaks? |
-//! | [`penalty`] | which penalty is best? The linear probe of `simile evaluate` |
-//! | [`random_features`] | how much leaks to a non-linear probe? The one of `simile evaluate` is fitted by the command line |
+//! | [`penalty`] | which penalty is best? (with the linear probe of `simile evaluate`) |
+//! | [`random_features`] | how much leaks to a non-linear probe? (`simile evaluate` fits one to the given features beside these; core has no function for its number) |
 //! | [`knn`], [`unit`](mod@unit) | how well do the nearest neighbours predict the label? |
 //! | [`metrics`], [`group_accuracy`], [`ranking`] | accuracy: top-k, per class, per group; ROC-AUC |
 //! | [`geometry`] | alignment, uniformity, effective rank, silhouette |

@@ -269,8 +269,9 @@ impl ChosenProbeConfig {
         self.fit_watched(rows, targets, subjects, |copy| copy)
     }
 
-    /// As [`fit`](Self::fit), but the candidates are fitted to `watch(copy)`, of the samples that were copied for them. Rows that report
-    /// how often they are read, or end a computation by an error, can so be laid over the copy as they are over `rows`.
+    /// As [`fit`](Self::fit), but candidates are fitted to `watch(copy)`, where `copy` has the samples of step 2 to which they are fitted,
+    /// without those held out. So a caller whose `rows` count their reads, or end a computation by an error, can wrap the copy in the
+    /// same way.
     ///
     /// # Errors
     /// As [`fit`](Self::fit), and as the rows of `watch`.

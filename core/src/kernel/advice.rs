@@ -33,7 +33,7 @@ pub enum Degeneracy {
 /// A condition that has no effect on a loss, and what helps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NoEffect {
-    /// Why it has none.
+    /// Why it has none; never [`AllAlike`](Degeneracy::AllAlike).
     pub degeneracy: Degeneracy,
     /// Both in words, without a number of the samples: it is the same for each batch of a loop.
     pub text: String,
@@ -83,7 +83,7 @@ impl Kernel {
         }
         let (remedy, median) = match self {
             Self::Product { .. } => (remedy, None),
-            // Two samples have a single distance, which says nothing of others.
+            // Two samples have a single distance, which says nothing of others that a program may have.
             _ if z.rows() > 2 && differ_equally(z) => (LIKE_SAMPLES.to_owned(), None),
             _ => (format!("{remedy} the samples' median distance"), Some(median_distance(z).ok()?)),
         };

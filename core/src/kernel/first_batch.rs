@@ -1,4 +1,6 @@
-//! Kernels that separate all samples of the first batch of a run, or none, so that the condition decides nothing.
+//! Kernels that separate all samples of the first batch of a run, or none, so that the condition decides nothing. The module
+//! [`advice`](super::advice) finds a condition without any effect on given samples; this one also finds kernels by which nearly none or
+//! nearly all of them are alike.
 
 use super::Kernel;
 use super::advice::Degeneracy;
@@ -65,6 +67,7 @@ impl Kernel {
         let (sum, mean) = self.off_diagonal(z);
         if sum < FEWEST_ALIKE {
             let (beginning, remedy) = match differ_equally(z) {
+                // Of two images too: in a run of batches of two, larger ones help, and a wider kernel does not.
                 true => (Self::EQUALLY_APART, Remedy::LikeImages),
                 false => (Self::ALL_APART, Remedy::Wider(median)),
             };
@@ -126,7 +129,7 @@ mod tests {
 
     /// A kernel with their median distance has the value exp(-1/2) for any two that differ.
     #[test]
-    fn no_wider_kernel_is_advised_for_categories() {
+    fn no_wider_kernel_is_advised_for_categories_and_batches_of_two() {
         // Two of 32 samples have one value.
         let z = Matrix::from_fn(32, 31, |i, j| f64::from(u8::from(i.min(30) == j)));
         for kernel in [Kernel::ExactMatch, Kernel::rbf(0.1)] {
@@ -135,6 +138,9 @@ mod tests {
             let begin = format!("{} by `patient`: among the first 32 images", Kernel::EQUALLY_APART);
             assert!(apart.fact.starts_with(&begin), "{apart:?}");
         }
+        let ages = Matrix::column(&[20.0, 61.0]);
+        let of_two = Kernel::rbf(0.1).warning_of_first_batch("age", &ages).unwrap();
+        assert_eq!(of_two.remedy, Remedy::LikeImages, "a batch of two has to be larger");
     }
 
     #[test]

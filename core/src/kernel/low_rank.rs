@@ -8,7 +8,7 @@ use simile_kernels::cpu::parallel;
 use super::Kernel;
 use super::values::KernelValues;
 use crate::error::{Error, Result, within};
-use crate::numeric::matrix::{Matrix, check_values};
+use crate::numeric::matrix::Matrix;
 
 /// Rows of a column that a thread fills at once.
 const ROWS: usize = 1024;
@@ -93,9 +93,7 @@ impl Kernel {
     /// value that is not finite or above 1e100, and the error names its row.
     pub fn low_rank(&self, z: &Matrix, approximation: &Approximation) -> Result<LowRank> {
         approximation.check()?;
-        self.check()?;
-        check_values("z", z)?;
-        self.fits(z)?;
+        self.check_with(z)?;
         Ok(self.factorise(z, approximation.rank, |trace| approximation.tolerance * trace))
     }
 

@@ -31,7 +31,7 @@ mod values;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::numeric::matrix::Matrix;
+use crate::numeric::matrix::{Matrix, check_values};
 use simile_kernels::cpu::parallel;
 use simile_kernels::cpu::vectors::{dot, squared_distance};
 
@@ -41,7 +41,7 @@ pub use first_batch::{Remedy, Undecided};
 pub use low_rank::{Approximation, LowRank};
 pub use median::median_distance;
 
-/// A kernel with a numeric bandwidth.
+/// A kernel as a function of two rows, with its bandwidth computed.
 pub type KernelFunction = Box<dyn Fn(&[f64], &[f64]) -> f64 + Send + Sync>;
 
 /// The least length by which the cosine divides, as in released CCL-K (`eps`).
@@ -112,14 +112,14 @@ pub struct Factor {
 }
 
 impl Kernel {
-    /// The RBF kernel of standard deviation `sigma`, in the unit of `z`, whose range is that of [`KernelConfig::sigma`];
-    /// [`check`](Self::check) refuses others.
+    /// The RBF kernel of standard deviation `sigma`, in the unit of `z`. The sign of `sigma` does not matter. [`check`](Self::check)
+    /// refuses the kernel unless `2 sigma^2` is from 1e-250 to 1e250, and calls this number `kernel.temp_z`.
     pub fn rbf(sigma: f64) -> Self {
         Self::Rbf { scale: 2.0 * sigma * sigma }
     }
 
     /// Checks that its numbers, and those of the factors of a product, are in the ranges of a [`KernelConfig`]. A kernel that was read by
-    /// name has passed. Some that were not have finite values and are refused too, such as one with an infinite `scale`.
+    /// name passes. Some that are refused have finite values all the same, such as one with an infinite `scale`.
     ///
     /// # Errors
     /// [`Error::Parameter`] names the setting of a [`KernelConfig`]: a `scale` is `kernel.temp_z`.
@@ -221,6 +221,16 @@ impl Kernel {
         }
         Ok(())
     }
+
+    /// [Checks](Self::check) the kernel, the values of `z`, and that the kernel [fits](Self::fits) its columns.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] names the setting, [`Error::NotFinite`] or [`Error::TooLarge`] the row of `z`.
+    fn check_with(&self, z: &Matrix) -> Result<()> {
+        self.check()?;
+        check_values("z", z)?;
+        self.fits(z)
+    }
 }
 
 impl Factor {
@@ -316,5 +326,16 @@ mod tests {
         assert!(kernel(r#"{"name": "cosine", "sigma": "median"}"#).unwrap_err().contains("kernel.sigma"));
         assert!(kernel(r#"{"name": "polynomial", "degree": 0}"#).unwrap_err().contains("degree"));
         assert!(kernel(r#"{"name": "polynomial", "offset": -1}"#).unwrap_err().contains("offset"));
+    }
+
+    #[test]
+    fn a_kernel_of_a_program_is_checked_by_the_divisor_that_its_bandwidth_makes() {
+        for sigma in [-5.0, 1e-120, 1e120] {
+            Kernel::rbf(sigma).check().unwrap();
+        }
+        for sigma in [1e-130, 1e130] {
+            let error = Kernel::rbf(sigma).check().unwrap_err().to_string();
+            assert!(error.starts_with("`kernel.temp_z` is "), "{sigma}: {error}");
+        }
     }
 }

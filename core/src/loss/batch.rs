@@ -1,10 +1,7 @@
 //! The inputs of an objective, by name.
 //!
-//! The names are those of the request files that `simile loss` reads: `view_a`, `view_b` (embeddings of two views,
-//! `[b, d]`), `labels`, `bias` (integers), `z` or `z_a`, `z_b` (conditioning variable, host `f64`), and the further
-//! inputs of an objective (`logits`, `queue`, `prototypes`, ...).
-//!
-//! Each input has a kind, which [`Spec::inputs`](crate::loss::spec::Spec::inputs) states, and is added by a method for that kind:
+//! The names are those of the request files that `simile loss` reads. [`Spec::inputs`](crate::loss::spec::Spec::inputs) states those of
+//! an objective with their kinds, and each kind has methods that add it:
 //!
 //! | input | added by |
 //! |---|---|
@@ -12,11 +9,11 @@
 //! | an integer for each sample: classes, biases, clusters | [`Batch::with_indices`], [`Batch::with_integers`] |
 //! | rows on the host, in `f64`: conditions, `prior` | [`Batch::with_condition`] |
 //!
-//! An objective refuses an input in another form. A few are read in two: `z_a` and `z_b` of `hardneg-cclk` (both in the same one),
-//! `weights`, `log_sigma` and `bias_features` may be tensors or rows on the host.
+//! An objective refuses an input in another form. A few may have either of two forms, tensors or rows on the host: `z_a` and `z_b` of
+//! `hardneg-cclk` (both the same one), `weights`, `log_sigma` and `bias_features`.
 //!
-//! A data loader may give everything as tensors. The classes and the condition are then read once, best from tensors on the CPU: a read
-//! from a GPU waits for all of its work.
+//! If a data loader gives everything as tensors, read the classes and the condition yourself, once, as below; best from tensors on the
+//! CPU, because a read from a GPU waits for all of its work.
 //!
 //! ```
 //! use burn::tensor::{Device, Int, Tensor};
@@ -59,7 +56,7 @@ use crate::peers::Peers;
 pub struct Batch {
     tensors: BTreeMap<String, Tensor<2>>,
     /// Host copies of some of the tensors.
-    on_host: BTreeMap<String, Matrix>,
+    host_copies: BTreeMap<String, Matrix>,
     integers: BTreeMap<String, Vec<i64>>,
     /// Matrices that stay on the host, in `f64`.
     host_matrices: BTreeMap<String, Matrix>,
@@ -79,7 +76,7 @@ impl Batch {
     /// Adds a tensor input.
     #[must_use]
     pub fn with_tensor(mut self, name: &str, tensor: Tensor<2>) -> Self {
-        self.on_host.remove(name);
+        self.host_copies.remove(name);
         self.tensors.insert(name.into(), tensor);
         self
     }
@@ -89,7 +86,7 @@ impl Batch {
     #[must_use]
     pub fn with_matrix(mut self, name: &str, matrix: Matrix, device: &Device, dtype: DType) -> Self {
         self.tensors.insert(name.into(), matrix.to_tensor(device, dtype));
-        self.on_host.insert(name.into(), matrix);
+        self.host_copies.insert(name.into(), matrix);
         self
     }
 
@@ -116,8 +113,8 @@ impl Batch {
     }
 
     /// Adds the result of [`ConditionedByKernel::solve`](crate::loss::ConditionedByKernel::solve) for the condition `z`, so that
-    /// the objective does not solve for it again. `z` stays an input of the batch. It is not read beside `z_a` and `z_b`, which stand in
-    /// place of `z`.
+    /// the objective does not solve for it again. Keep `z` in the batch too: it is solved for where the result is one of another number
+    /// of samples. CCL-K's objectives read neither `z` nor the result if `z_a` or `z_b` is given.
     #[must_use]
     pub fn with_solution(mut self, solution: Option<SolvedCondition>) -> Self {
         self.solution = solution;
@@ -171,7 +168,7 @@ impl Batch {
     }
 
     /// The processes that share the anchors, if [`with_peers`](Self::with_peers) named them.
-    /// [`PairwiseLoss::with_peers`](crate::loss::pairwise::PairwiseLoss::with_peers) takes them as they are.
+    /// [`PairwiseLoss::with_peers`](crate::loss::pairwise::PairwiseLoss::with_peers) takes this value.
     pub fn peers(&self) -> Option<Arc<dyn Peers>> {
         self.peers.clone()
     }
@@ -201,7 +198,7 @@ impl Batch {
     /// As [`tensor`](Self::tensor), or [`Error::Degenerate`] if the device failed, or is WebGPU in a page, where reading must be
     /// asynchronous.
     pub fn host(&self, objective: &str, name: &str) -> Result<Matrix> {
-        if let Some(matrix) = self.on_host.get(name) {
+        if let Some(matrix) = self.host_copies.get(name) {
             return Ok(matrix.clone());
         }
         let tensor = self.tensor(objective, name)?;
@@ -218,7 +215,7 @@ impl Batch {
     /// # Errors
     /// As [`tensor`](Self::tensor).
     pub(crate) fn in_memory(&self, objective: &str, name: &str) -> Result<Option<Matrix>> {
-        if let Some(matrix) = self.on_host.get(name) {
+        if let Some(matrix) = self.host_copies.get(name) {
             return Ok(Some(matrix.clone()));
         }
         read::in_memory(&self.tensor(objective, name)?).map(|data| Matrix::from_data(&data)).transpose()
@@ -304,7 +301,7 @@ impl Batch {
     /// The method that added the input of that name.
     fn added_by(&self, name: &str) -> Option<&'static str> {
         let methods = [
-            ("with_matrix", self.on_host.contains_key(name)),
+            ("with_matrix", self.host_copies.contains_key(name)),
             ("with_tensor", self.tensors.contains_key(name)),
             ("with_integers", self.integers.contains_key(name)),
             ("with_condition", self.host_matrices.contains_key(name)),
@@ -323,7 +320,8 @@ impl Batch {
     }
 }
 
-fn check_rows(name: &str, expected: usize, rows: usize) -> Result<()> {
+/// Checks the number of rows of an input.
+pub(crate) fn check_rows(name: &str, expected: usize, rows: usize) -> Result<()> {
     if expected == rows {
         Ok(())
     } else {

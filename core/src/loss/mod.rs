@@ -29,8 +29,8 @@
 //! # }
 //! ```
 //!
-//! [`Objective::check`] compares the numbers of an objective with their ranges. [`build`] makes an objective of a name and JSON, for
-//! settings from a file; [`ObjectiveConfig::of`] makes of an objective the setting that a [`Trainer`](crate::train::Trainer) takes.
+//! [`Objective::check`] compares the numbers of an objective with their ranges. [`build`] makes an objective from a name and JSON, for
+//! settings from a file; [`ObjectiveConfig::of`] turns an objective into the setting that a [`Trainer`](crate::train::Trainer) takes.
 //!
 //! # An objective of your own
 //!

@@ -62,9 +62,12 @@ pub trait Objective: Specified + std::fmt::Debug + Send + Sync {
     }
 
     /// A warning if the condition `z` of a batch, `[b, e]`, has no effect on the loss, such as one column of numbers of one sign under
-    /// the kernel `cosine`: that of [`Kernel::warning`](crate::kernel::Kernel::warning), or of
+    /// the kernel `cosine`: [`Kernel::warning`](crate::kernel::Kernel::warning), or
     /// [`Kernel::warning_if_normalised`](crate::kernel::Kernel::warning_if_normalised) if the objective normalises the weights. `None`
-    /// too for an objective without a kernel. The first batch of a run is enough to ask.
+    /// for an objective without a kernel. One batch of a run is enough.
+    ///
+    /// It does not find a kernel so wide that all samples are nearly alike. `simile train` warns of that too, by
+    /// [`Kernel::warning_of_first_batch`](crate::kernel::Kernel::warning_of_first_batch).
     fn warning(&self, z: &Matrix) -> Option<NoEffect> {
         let kernel = self.conditioned_by_kernel()?.kernel();
         kernel.fits(z).ok()?;

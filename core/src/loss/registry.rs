@@ -119,14 +119,15 @@ impl ObjectiveConfig {
     /// An objective of this crate that is given as a value, such as `&NtXent { temperature: 0.1 }`.
     ///
     /// # Errors
-    /// A setting is out of range, or no objective of this crate has that name, or the one that has it is of another type. One of your
-    /// own goes to an algorithm, such as [`Single`](crate::algorithm::Single).
+    /// A setting is out of range, or the type is no objective of this crate. Give an objective of your own to an algorithm, such as
+    /// [`Single`](crate::algorithm::Single).
     pub fn of<O: Objective + Described + Serialize>(objective: &O) -> Result<Self> {
-        let spec = &find(O::SPEC.name)?.spec;
-        if spec.module != O::SPEC.module {
-            let reason = "but its type is not the one of simile-core that this name builds; give the objective to an \
-                          algorithm, such as `Single`";
-            return Err(Error::parameter("objective", spec.name, reason));
+        let name = O::SPEC.name;
+        let is_ours = find(name).is_ok_and(|entry| entry.spec.module == O::SPEC.module);
+        if !is_ours {
+            let reason =
+                "but its type is none of simile-core; give the objective to an algorithm, such as `Single`";
+            return Err(Error::parameter("objective", name, reason));
         }
         // Also because NaN is null in JSON, which can stand for a default.
         objective.check()?;
@@ -136,7 +137,7 @@ impl ObjectiveConfig {
             return Err(refused("expected fields with names"));
         };
         let variant = parameters.remove(VARIANT).and_then(|form| form.as_str().map(str::to_owned));
-        Ok(Self { name: spec.name.into(), variant, parameters })
+        Ok(Self { name: name.into(), variant, parameters })
     }
 
     /// Builds the objective.
@@ -147,9 +148,9 @@ impl ObjectiveConfig {
         build(&self.name, self.variant.as_deref(), Value::Object(self.parameters.clone()))
     }
 
-    /// The source of its conditioning variable; none if it cannot be built.
+    /// The source of its conditioning variable; none if no objective has its name.
     pub fn conditioning(&self) -> Conditioning {
-        self.build().map_or(Conditioning::None, |objective| objective.spec().conditioning())
+        spec(&self.name).map_or(Conditioning::None, Spec::conditioning)
     }
 
     /// True if it needs a variable of the samples as its condition.
@@ -332,14 +333,24 @@ mod tests {
             let error = refused(CclkSettings { kernel: Kernel::rbf(sigma), ..default() });
             assert!(error.contains("`kernel.temp_z`"), "{error}");
         }
-        let error = ObjectiveConfig::of(&Own {}).unwrap_err().to_string();
-        assert!(error.starts_with("unknown objective `own`"), "{error}");
-        // The section trained NT-Xent.
-        let error = ObjectiveConfig::of(&Namesake {}).unwrap_err().to_string();
-        assert!(
-            error.starts_with("`objective` is nt-xent, but its type is not the one of simile-core"),
-            "{error}"
-        );
+        // The section of the namesake trained NT-Xent.
+        for (refused, name) in
+            [(ObjectiveConfig::of(&Own {}), "own"), (ObjectiveConfig::of(&Namesake {}), "nt-xent")]
+        {
+            let remedy = "give the objective to an algorithm, such as `Single`";
+            let expected = format!("`objective` is {name}, but its type is none of simile-core; {remedy}");
+            assert_eq!(refused.unwrap_err().to_string(), expected);
+        }
+    }
+
+    /// An objective with a setting out of range was said to condition on nothing.
+    #[test]
+    fn the_condition_of_an_objective_does_not_depend_on_its_settings() {
+        let mut config = ObjectiveConfig::named("fair-cclk");
+        config.parameters.insert("temperature".into(), json!(-1));
+        assert!(config.build().is_err() && config.needs_condition());
+        assert_eq!(ObjectiveConfig::named("hardneg-cclk").conditioning(), Conditioning::Representation);
+        assert_eq!(ObjectiveConfig::named("no-such-name").conditioning(), Conditioning::None);
     }
 
     #[test]

@@ -38,9 +38,6 @@ impl TwoViews {
         let a = batch.unit_rows(objective, names[0])?;
         let b = batch.unit_rows(objective, names[1])?;
         let [size, width] = a.rows().dims();
-        if size == 0 || width == 0 {
-            return Err(Error::shape(names[0], "at least one row and one column", format!("{size}x{width}")));
-        }
         check_size(names[1], &b, [size, width])?;
         Ok(Self { a, b, size, names })
     }

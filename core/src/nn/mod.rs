@@ -1,6 +1,7 @@
 //! Encoders from images to embeddings, and the heads between an embedding and an objective.
 //!
-//! A training loop of your own with an encoder of this module, an objective of [`loss`](crate::loss) and an optimiser of Burn:
+//! A step of your own training loop, with an encoder of this module, an objective of [`loss`](crate::loss) and an optimiser of Burn,
+//! and the file of the encoder that it trains:
 //!
 //! ```
 //! use burn::module::Module as _;
@@ -18,8 +19,8 @@
 //! let mut model = network.init(&device, &mut stream(0, Purpose::Initialisation, 0))?;
 //! let mut adam = AdamConfig::new().init();
 //!
-//! // Both views of eight pictures, normalised, on an autodiff device: batch norm trains there alone, and takes the statistics of
-//! // both views if they go through in one pass.
+//! // Both views of eight pictures (normalised in a program of yours), on an autodiff device: only there batch norm, which the head
+//! // has, takes the statistics of its batch. In one pass they are those of both views.
 //! let images = Tensor::<4>::random([16, 3, 32, 32], Distribution::Default, &device.clone().autodiff());
 //! let projections = model.head.forward(model.encoder.forward(images));
 //! let views = Batch::views(projections.clone().slice([0..8]), projections.slice([8..16]));
@@ -27,7 +28,7 @@
 //! let gradients = GradientsParams::from_grads(gradients, &model);
 //! model = adam.step(1e-3, model, gradients);
 //!
-//! // A file that `simile embed` and the page take. In a page `.await` stands for `read_sync`.
+//! // A file that `simile embed` and the page take. In a page write `.await` in place of `read_sync`.
 //! let metadata = Metadata::new(network.encoder, vec![0.5; 3], vec![0.25; 3]);
 //! let checkpoint = Checkpoint { metadata, encoder: model.valid().encoder, head: None };
 //! let file = read_sync(checkpoint.to_bytes())?;
@@ -41,8 +42,8 @@
 //! [`stream`](crate::train::stream) gives one.
 //!
 //! An [`Encoder`] is one of the networks of this module; [`Trainer`](crate::train::Trainer) and the algorithms of
-//! [`algorithm`](crate::algorithm) train no others. For a module of your own call [`loss`](crate::loss::loss) in your loop, as above, with
-//! [`MovingAverage`](crate::algorithm::MovingAverage) and [`KeyQueue`](crate::algorithm::KeyQueue).
+//! [`algorithm`](crate::algorithm) train no others. For a module of your own call [`loss::loss`](crate::loss::loss) in your loop, as
+//! above, with [`MovingAverage`](crate::algorithm::MovingAverage) and [`KeyQueue`](crate::algorithm::KeyQueue).
 
 mod activations;
 mod architecture;

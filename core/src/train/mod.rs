@@ -1,8 +1,8 @@
 //! Training: the step that the command line and the page share, the order of samples, the state of a run.
 //!
-//! The network of a [`Trainer`] is one of [`nn`](crate::nn). For a module of your own call [`loss`](crate::loss::loss) in your loop, with
-//! [`MovingAverage`](crate::algorithm::MovingAverage) and [`KeyQueue`](crate::algorithm::KeyQueue); the page of [`nn`](crate::nn) has such
-//! a loop.
+//! The network of a [`Trainer`] is one of [`nn`](crate::nn). For a module of your own call [`loss::loss`](crate::loss::loss) in your
+//! loop, with [`MovingAverage`](crate::algorithm::MovingAverage) and [`KeyQueue`](crate::algorithm::KeyQueue); the page of
+//! [`nn`](crate::nn) has a step of such a loop.
 //!
 //! ```no_run
 //! # use burn::tensor::{Device, Tensor};

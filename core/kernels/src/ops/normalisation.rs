@@ -32,8 +32,8 @@ pub trait NormalisationOps: Backend {
         plain_normalise_batch::<Self>(x, gain, shift, epsilon)
     }
 
-    /// As [`Self::normalise_batch`] of rows `[n, channels]`, plus an identity of their shape and type if there is one,
-    /// and then 0 in place of negative values if `rectified`.
+    /// As [`Self::normalise_batch`] of rows `[n, channels]`, plus `identity`, the shortcut of a residual block, of their shape and type,
+    /// if it is given, and then 0 in place of negative values if `rectified`.
     #[fusion(meta = |x, gain, _shift, _identity, _epsilon, _rectified| (x.clone(), gain.clone(), gain.clone()))]
     fn normalise_with_epilogue(
         x: FloatTensor<Self>,
@@ -74,7 +74,7 @@ pub trait NormalisationGradients: NormalisationOps {
     }
 
     /// As [`Self::normalise_batch_backward`], from the gradient with respect to the output of
-    /// [`NormalisationOps::normalise_with_epilogue`], rectified and without an identity. Which outputs were above 0
+    /// [`NormalisationOps::normalise_with_epilogue`], rectified and without an `identity`. Which outputs were above 0
     /// follows from `x`.
     #[fusion(meta = |x, gain, _shift, _mean, _variance, _gradient, _epsilon| (x.clone(), gain.clone(), gain.clone()))]
     fn normalise_rectified_backward(
@@ -91,7 +91,7 @@ pub trait NormalisationGradients: NormalisationOps {
     }
 }
 
-/// [`NormalisationOps::normalise_batch`] in Burn's operations: about 100 bytes a value of `f32`.
+/// [`NormalisationOps::normalise_batch`] in Burn's operations, which read and write about 100 bytes for each value of `f32`.
 pub(crate) fn plain_normalise_batch<B: Backend>(
     x: FloatTensor<B>,
     gain: FloatTensor<B>,
@@ -118,7 +118,7 @@ pub(crate) fn plain_normalise_batch_backward<B: Backend>(
     (narrowed::<B>(grads.x_grad, dtype), grads.gamma_grad, grads.beta_grad)
 }
 
-/// [`NormalisationOps::normalise_with_epilogue`] in other operations.
+/// [`NormalisationOps::normalise_with_epilogue`] by [`NormalisationOps::normalise_batch`] and operations of Burn.
 pub(crate) fn plain_normalise_with_epilogue<B: NormalisationOps>(
     x: FloatTensor<B>,
     [gain, shift]: [FloatTensor<B>; 2],
@@ -134,7 +134,8 @@ pub(crate) fn plain_normalise_with_epilogue<B: NormalisationOps>(
     (if rectified { B::relu(y) } else { y }, mean, variance)
 }
 
-/// [`NormalisationGradients::normalise_rectified_backward`] in other operations.
+/// [`NormalisationGradients::normalise_rectified_backward`] by [`NormalisationGradients::normalise_batch_backward`] and operations of
+/// Burn.
 pub(crate) fn plain_normalise_rectified_backward<B: NormalisationGradients>(
     x: FloatTensor<B>,
     [gain, shift]: [FloatTensor<B>; 2],

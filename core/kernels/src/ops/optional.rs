@@ -7,9 +7,9 @@ use burn::backend::{Backend, ExtensionType};
 #[derive(Debug, Clone, ExtensionType)]
 #[extension_type(fusion: cfg(feature = "fusion"))]
 pub enum Optional<B: Backend> {
-    /// None.
+    /// No tensor.
     Nothing,
-    /// One.
+    /// A tensor.
     Just(FloatTensor<B>),
 }
 

@@ -16,7 +16,7 @@
 //!
 //! [`WeakSupCclk`](crate::loss::WeakSupCclk) keeps the diagonal in the normalised scheme, and divides by the sum with it.
 //!
-//! [`ConditionWeights`] is `W` itself on the host, [`WeightScheme::weights`] gives the weights that a scheme makes of it, and
+//! [`ConditionWeights`] is `W` itself on the host, [`WeightScheme::weights`] gives the weights that a scheme makes from it, and
 //! [`WeightProduct`] only multiplies rows by `W`, on their device:
 //!
 //! ```

@@ -4,7 +4,7 @@ use faer::Mat;
 
 use crate::error::{Error, Result, shown};
 use crate::kernel::Kernel;
-use crate::numeric::matrix::{Matrix, check_values};
+use crate::numeric::matrix::Matrix;
 
 /// Batches up to this size are solved densely in `f64`.
 pub(super) const SMALL: usize = 1024;
@@ -39,9 +39,7 @@ pub(super) fn check_system(kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<()
     if !ridge.is_finite() || ridge < 0.0 {
         return Err(Error::parameter("lambda", ridge, "expected a finite ridge, 0 or above"));
     }
-    kernel.check()?;
-    check_values("z", z)?;
-    kernel.fits(z)
+    kernel.check_with(z)
 }
 
 /// The error of a system that has no solution with digits.

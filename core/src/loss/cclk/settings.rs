@@ -59,6 +59,8 @@ pub struct CclkSettings {
     /// Approximates the Gram matrix by one of low rank, with a stated error (see [`Approximation`]); none by default.
     /// For large batches and kernels without few features; `aux.approximation_error` then bounds `|W - W_exact|_2`, as it
     /// does for batches of more than 1024 samples, which are solved in [mixed precision](crate::kernel::conditional).
+    /// Representations on a GPU ([HardNeg-CCLK](super::fair)) are solved for densely on it: they have neither the approximation nor a
+    /// bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approximation: Option<Approximation>,
     /// Weights below this, 0 to 1, are set to 0 (variant `released` only).

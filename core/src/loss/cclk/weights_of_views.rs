@@ -6,15 +6,16 @@ use std::sync::Arc;
 use burn::tensor::Tensor;
 
 use super::settings::CclkSettings;
-use crate::error::{Error, Result};
+use crate::error::{Result, positive};
 use crate::kernel::conditional::{Accuracy, ConditionWeights, DeviceWeights, SolvedCondition, WeightScheme};
-use crate::loss::batch::Batch;
+use crate::loss::batch::{Batch, check_rows};
 use crate::loss::condition::ConditionedByKernel;
 use crate::loss::pairwise::{PairWeights, PairwiseLoss};
 use crate::loss::views::{Direction, TwoViews};
 use crate::numeric::matrix::check_values;
 
-/// The largest difference of similarities for which terms of a sum are not relative to the largest of its row.
+/// The largest difference of similarities at which the CPU takes terms relative to the largest possible one, and not to the largest of
+/// their row: `SPAN` of `core/kernels/src/cpu/pairs/symmetric`.
 const LONGEST_SPAN: f64 = 60.0;
 /// The smallest sum of weights times exponentials whose reciprocal, over a temperature, is in `f32`.
 const SMALLEST_SUM: f64 = 1e-36;
@@ -30,13 +31,18 @@ fn has_condition_of_a_view(batch: &Batch) -> bool {
 }
 
 impl CclkSettings {
-    /// The weights of rows on a device, which are not read; with the Gram matrix of the variant.
-    fn weights_on_device(&self, z_a: Tensor<2>, z_b: Tensor<2>, like: &Tensor<2>) -> WeightsOfViews {
+    /// The weights of rows on a device, which are not read; with the Gram matrix of the variant. The kernel fits the rows.
+    ///
+    /// # Errors
+    /// The kernel or `lambda` is out of range.
+    fn weights_on_device(&self, z_a: Tensor<2>, z_b: Tensor<2>, like: &Tensor<2>) -> Result<WeightsOfViews> {
+        self.kernel.check()?;
+        positive("lambda", self.lambda)?;
         let diagonal = self.gram_diagonal();
         let of = |z: Tensor<2>| {
             DeviceWeights::from_rows(&self.kernel, z.cast(like.dtype()), self.lambda, diagonal)
         };
-        WeightsOfViews { a: of(z_a), b: Some(of(z_b)), is_symmetric: true, accuracy: Accuracy::Unknown }
+        Ok(WeightsOfViews { a: of(z_a), b: Some(of(z_b)), is_symmetric: true, accuracy: Accuracy::Unknown })
     }
 
     /// The weights of both views on the host, from `z`, or from `z_a` and `z_b`.
@@ -87,36 +93,32 @@ impl CclkSettings {
         objective: &str,
         views: &TwoViews,
     ) -> Result<WeightsOfViews> {
-        let of_views = has_condition_of_a_view(batch);
+        let has_own = has_condition_of_a_view(batch);
         let is_on_host = OF_EACH_VIEW.into_iter().any(|name| batch.has_condition(name));
-        // A `z` in another form is refused there.
-        if is_on_host || (!of_views && batch.is_given("z")) {
+        // `weights_to_normalise` refuses a `z` that is not on the host.
+        if is_on_host || (!has_own && batch.is_given("z")) {
             return self.weights_to_normalise(batch, objective, views);
         }
-        let [a, b] = if of_views { OF_EACH_VIEW } else { ["view_a", "view_b"] };
+        let [a, b] = if has_own { OF_EACH_VIEW } else { ["view_a", "view_b"] };
         if let (Some(z_a), Some(z_b)) = (batch.in_memory(objective, a)?, batch.in_memory(objective, b)?) {
             check_values(a, &z_a)?;
             check_values(b, &z_b)?;
             let batch = batch.clone().with_condition("z_a", z_a).with_condition("z_b", z_b);
             return self.weights_to_normalise(&batch, objective, views);
         }
-        self.kernel.check()?;
         let (z_a, z_b) = (batch.tensor(objective, a)?, batch.tensor(objective, b)?);
         for (name, z) in [(a, &z_a), (b, &z_b)] {
             self.kernel.fits_columns(z.dims()[1])?;
-            if z.dims()[0] != views.size {
-                let (expected, rows) = (format!("{} rows", views.size), format!("{} rows", z.dims()[0]));
-                return Err(Error::shape(name, expected, rows));
-            }
+            check_rows(name, views.size, z.dims()[0])?;
         }
-        Ok(self.weights_on_device(z_a, z_b, &views.a.rows()))
+        self.weights_on_device(z_a, z_b, &views.a.rows())
     }
 }
 
 /// The weights of both views on the host.
 struct HostWeightsOfViews {
     a: Arc<ConditionWeights>,
-    /// That of view b, unless both views share one.
+    /// Those of view b; none if both views share those of view a.
     b: Option<Arc<ConditionWeights>>,
 }
 
@@ -142,7 +144,7 @@ impl HostWeightsOfViews {
 /// The weights of view a and view b on the device of the embeddings.
 pub(super) struct WeightsOfViews {
     a: DeviceWeights,
-    /// That of view b, unless both views share one.
+    /// Those of view b; none if both views share those of view a.
     b: Option<DeviceWeights>,
     /// False if rows are rescaled.
     is_symmetric: bool,
@@ -178,11 +180,29 @@ impl WeightsOfViews {
         Tensor::cat(vec![of(Direction::AToB), of(Direction::BToA)], 0).squeeze_dim(1)
     }
 
-    /// Those of the anchors of a direction.
+    /// The weights of the anchors of a direction.
     pub(super) fn of(&self, direction: Direction) -> &DeviceWeights {
         match direction {
             Direction::AToB => &self.a,
             Direction::BToA => self.b.as_ref().unwrap_or(&self.a),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::loss::finite_difference::random;
+
+    /// On a GPU such a ridge gave weights without a meaning.
+    #[test]
+    fn a_ridge_that_is_not_above_0_is_refused_on_a_device_too() {
+        for lambda in [-1.0, 0.0, f64::NAN] {
+            let settings = CclkSettings { lambda, ..CclkSettings::default() };
+            let weights = settings.weights_on_device(random(3, 2, 1), random(3, 2, 2), &random(3, 4, 3));
+            let error = weights.map(drop).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("`lambda` is {lambda}, ")), "{error}");
         }
     }
 }

@@ -26,8 +26,8 @@ use burn::tensor::{Int, Tensor};
 use serde::{Deserialize, Serialize};
 use simile_kernels::gemm;
 
-use crate::error::{Error, Result};
-use crate::loss::batch::Batch;
+use crate::error::Result;
+use crate::loss::batch::{Batch, check_rows};
 use crate::loss::logits::{CrossEntropies, targets};
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 use crate::loss::pairwise::itself;
@@ -94,10 +94,7 @@ impl Objective for End {
         let features = batch.unit_rows(self.name(), "view_a")?;
         let targets = targets(batch, self.name(), ["logits", "labels"], &logits)?;
         let [rows, _] = logits.dims();
-        if features.rows().dims()[0] != rows {
-            let feature_rows = format!("{} rows", features.rows().dims()[0]);
-            return Err(Error::shape("view_a", format!("{rows} rows"), feature_rows));
-        }
+        check_rows("view_a", rows, features.rows().dims()[0])?;
         let labels = batch.groups(self.name(), "labels", rows)?;
         let bias = batch.groups(self.name(), "bias", rows)?;
         let unit = features.rows();

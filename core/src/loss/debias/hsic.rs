@@ -22,7 +22,7 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::loss::batch::Batch;
+use crate::loss::batch::{Batch, check_rows};
 use crate::loss::logits::grad_inputs;
 use crate::loss::objective::{Aux, Evaluation, Objective};
 use crate::loss::spec::{Described, Family, Head, Input, InputNetworks, Parameter, Range, Spec};
@@ -77,9 +77,7 @@ impl Objective for RebiasHsic {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let (a, b) = (batch.tensor(self.name(), "view_a")?, batch.tensor(self.name(), "view_b")?);
         let ([n, _], [rows, _]) = (a.dims(), b.dims());
-        if n != rows {
-            return Err(Error::shape("view_b", format!("{n} rows"), format!("{rows} rows")));
-        }
+        check_rows("view_b", n, rows)?;
         check_samples(n)?;
         let kernels = |a, b| (squared_exponential(a, self.sigma_x), squared_exponential(b, self.sigma_y));
         let evaluation = grad_inputs([("view_a", a.clone()), ("view_b", b.clone())], |[a, b]| {

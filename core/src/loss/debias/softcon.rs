@@ -32,7 +32,7 @@ use simile_kernels::gemm;
 
 use super::released_epsilon::log_denominator;
 use crate::error::{Error, Result};
-use crate::loss::batch::Batch;
+use crate::loss::batch::{Batch, check_rows};
 use crate::loss::logits::{cross_entropy, targets};
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 use crate::loss::pairwise::{LogSumExp, Positives};
@@ -142,10 +142,8 @@ fn bias_features(batch: &Batch, like: &Tensor<2>, b: usize) -> Result<Tensor<2>>
             on_host.to_tensor(&like.device(), like.dtype())
         }
     };
-    match features.dims() {
-        [rows, _] if rows == b => Ok(features),
-        [rows, _] => Err(Error::shape("bias_features", format!("{b} rows"), format!("{rows} rows"))),
-    }
+    check_rows("bias_features", b, features.dims()[0])?;
+    Ok(features)
 }
 
 /// `m_ij / M_i` of a range of samples, with `M_i` the sum over both views of each.

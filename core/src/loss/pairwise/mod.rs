@@ -177,13 +177,12 @@ impl<'a> PairwiseLoss<'a> {
         tile: Option<usize>,
     ) -> Result<Self> {
         bounded("temperature", temperature)?;
-        let [n, width] = anchors.dims();
-        let [_, expected] = candidates.dims();
-        if width != expected {
-            return Err(Error::shape("view_b", format!("{width} columns"), format!("{expected} columns")));
+        let ([n, width], [_, found]) = (anchors.dims(), candidates.dims());
+        if found != width {
+            return Err(Error::shape("candidates", format!("{width} columns"), format!("{found} columns")));
         }
         if n == 0 {
-            return Err(Error::shape("view_a", "at least one row", "none"));
+            return Err(Error::shape("anchors", "at least one row", "none"));
         }
         Ok(Self {
             anchors,

@@ -38,6 +38,19 @@ fn evaluate(name: &str, parameters: &Value, dtype: DType) -> Vec<f64> {
     loss_and_gradients
 }
 
+/// They were called `view_b` and `view_a`, also where no view was compared.
+#[test]
+fn rows_that_cannot_be_compared_are_named_as_the_arguments_are() {
+    let refused = |[anchors, candidates]: [[usize; 2]; 2]| {
+        let rows =
+            |[rows, columns]: [usize; 2]| Matrix::zeros(rows, columns).to_tensor(&Device::flex(), DType::F64);
+        let compared = PairwiseLoss::new(rows(anchors), rows(candidates), 0.5, None);
+        compared.map(drop).unwrap_err().to_string()
+    };
+    assert_eq!(refused([[2, 4], [3, 5]]), "`candidates` has 5 columns, expected 4 columns");
+    assert_eq!(refused([[0, 4], [3, 4]]), "`anchors` has none, expected at least one row");
+}
+
 /// The gradient of one loss of all anchors that leaves a log-sum-exp unused.
 #[test]
 fn an_unused_reduction_adds_nothing_to_the_gradient_of_one_loss() {

@@ -33,7 +33,7 @@ use crate::cpu::vectors::LANES;
 use crate::pair_terms::{Comparison, EMPTY};
 
 /// The largest difference of two similarities: with `exp(-60)` = 9e-27 a term keeps all of its digits in `f32` for
-/// weights down to 1e-11.
+/// weights down to 1e-11. `LONGEST_SPAN` of core's `loss/cclk/weights_of_views.rs` follows it.
 const SPAN: f32 = 60.0;
 /// Number of rows of a block, unless the caller chooses it.
 const BLOCK: usize = 512;
