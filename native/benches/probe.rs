@@ -22,6 +22,7 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 use simile_core::eval::knn::KnnConfig;
 use simile_core::eval::linear_probe::{LinearProbe, LinearProbeConfig, Target};
+use simile_core::eval::penalty::PENALTIES;
 use simile_core::eval::standardise::Standardise;
 use simile_core::eval::unit::Unit;
 use simile_core::numeric::matrix::Matrix;
@@ -34,8 +35,6 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const CLASSES: usize = 10;
 const QUERIES: usize = 10_000;
-/// The default penalties of a recipe.
-const PENALTIES: [f64; 3] = [1e-1, 1e-3, 1e-6];
 /// Tolerances of scikit-learn, the loosest first.
 const TOLERANCES: [f64; 5] = [1e-3, 1e-4, 1e-5, 1e-6, 1e-7];
 /// The objective that both have to reach, relative to ours.
@@ -52,7 +51,7 @@ fn main() -> Result<()> {
     let size = |at: usize, usual| arguments.get(at).map_or(Ok(usual), |size| size.parse::<usize>());
     let (rows, columns) = (size(2, 60_000)?, size(3, 500)?);
     let penalties: Vec<f64> =
-        PENALTIES.into_iter().filter(|penalty| format!("{penalty:e}").contains(filter)).collect();
+        PENALTIES.into_iter().rev().filter(|penalty| format!("{penalty:e}").contains(filter)).collect();
     let has_neighbours = NEIGHBOURS.contains(filter);
     if penalties.is_empty() && !has_neighbours {
         bail!("no line is named `{filter}`; there are {NEIGHBOURS}, 1e-1, 1e-3 and 1e-6");

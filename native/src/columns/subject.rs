@@ -79,7 +79,7 @@ impl SubjectColumn {
         (!is_asked).then(|| {
             format!(
                 "`{column}` seems to name the patient, or another subject, of each picture; pictures of one `{column}` may be both \
-                 trained and tested on, so results may be too good: {fill}write subject = {column:?} in [data.table]"
+                 trained on and held out, so results may be too good: {fill}write subject = {column:?} in [data.table]"
             )
         })
     }

@@ -7,7 +7,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::key_path::{FORMER_VARIANTS, VARIANTS};
 
-/// Words with a higher similarity than this (Jaro-Winkler, 0..1) are suggested.
+/// Words of at least this similarity (Jaro-Winkler, 0..1) are suggested.
 const NEAR: f64 = 0.7;
 
 /// The known word nearest to `word`, in upper or lower case, if any is near.

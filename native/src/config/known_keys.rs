@@ -76,7 +76,8 @@ fn unknown() -> Value {
 /// The type that the reader expected in place of [`unknown`].
 fn expected_by(error: &ReaderError) -> Option<&'static str> {
     match error {
-        // Its own key, or its value: a table, with the keys that it knows or with any.
+        // The reader refuses the key of `unknown`, so it reads a table with known keys; or its value `true`, so it reads one with any
+        // keys, whose values have another type.
         ReaderError::UnknownKey(unknown) if unknown.word == NONE => Some("table"),
         ReaderError::WrongType { found: Some(ValueType::Boolean), .. } => Some("table"),
         // Names are written as text, and the reader takes such a table for one of them.

@@ -11,7 +11,7 @@ use super::explain::line_of;
 use super::fault::Fault;
 use super::origin::Origin;
 use super::own_names::{Accepted, no_such_name};
-use super::reader_error::{ReaderError, explain};
+use super::reader_error::{ReaderError, with_line};
 use super::recipe::Recipe;
 use super::set;
 use super::shipped::Shipped;
@@ -118,7 +118,7 @@ impl Recipe {
 
     /// The recipe of a text, or its error with its line.
     fn parse(text: &str) -> Result<Self, String> {
-        toml::from_str(text).map_err(|error| explain(&error, text, |line| line_of_culprit(text, line)))
+        toml::from_str(text).map_err(|error| with_line(&error, text, |line| line_of_culprit(text, line)))
     }
 
     /// Drops the variants that are not named, unless none is.

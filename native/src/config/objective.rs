@@ -1,6 +1,7 @@
 //! `[objective]`: the objective to minimise, and its variables of the data set.
 
 use serde::{Deserialize, Serialize};
+use simile_core::loss::spec::Spec;
 use simile_core::loss::{self, Conditioning, ObjectiveConfig};
 use toml::Table;
 
@@ -115,7 +116,7 @@ impl ObjectiveSection {
 
     /// The source of the objective's conditioning variable.
     pub(crate) fn conditioning(&self) -> Conditioning {
-        self.config().map_or(Conditioning::None, |config| config.conditioning())
+        loss::spec(&self.name).map_or(Conditioning::None, Spec::conditioning)
     }
 
     /// The configuration of the objective for core.

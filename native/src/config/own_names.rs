@@ -21,12 +21,13 @@ pub(crate) struct Accepted<'a> {
     pub(crate) data_sets: &'a [&'a str],
 }
 
-/// The error of a name that neither ships nor is that of a file or a folder. It has the nearest name that the command takes, or a list of
-/// those that ship.
+/// The error of a name that neither ships nor is that of a file or a folder. It has the nearest name that the command takes. Unless that
+/// is one of the user's own, or `name` can only be a path, a list follows: of the data sets that the command takes, or else of the
+/// recipes that ship.
 pub(crate) fn no_such_name(name: &str, accepted: Accepted<'_>) -> anyhow::Error {
     let Accepted { kinds, folders, data_sets } = accepted;
     let path = Path::new(name);
-    let (stem, own) = (stem(path), own(path, folders));
+    let (stem, own) = (stem_of(path), own_beside(path, folders));
     let recipes: Vec<&str> = SHIPPED.iter().map(|recipe| recipe.name).collect();
     let shipped = data_sets.iter().chain(&recipes).copied();
     let near = nearest(&stem, own.iter().map(|own| own.stem.as_str()).chain(shipped));
@@ -63,7 +64,7 @@ struct Own {
 
 /// The recipes beside a path, sorted. With `folders` also the folders, which come before recipes of the same name, unless the path has an
 /// ending, as files have.
-fn own(path: &Path, folders: bool) -> Vec<Own> {
+fn own_beside(path: &Path, folders: bool) -> Vec<Own> {
     let folders = folders && path.extension().is_none();
     let own = |entry: &PathBuf| {
         let name = last(entry);
@@ -97,7 +98,7 @@ fn last(path: &Path) -> String {
 }
 
 /// The last part of a path without an ending, which all recipes share, so that it says nothing of their likeness.
-fn stem(path: &Path) -> String {
+fn stem_of(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 

@@ -1,4 +1,5 @@
-//! Errors of the reader of recipes. Only this file knows the wording of serde.
+//! Errors of the reader of recipes. In `native` only this file knows the wording of serde, whose names of types [`without_types`] of core
+//! rewords.
 
 use std::fmt;
 
@@ -23,6 +24,7 @@ pub(crate) enum ReaderError {
         expected: Option<ValueType>,
         text: String,
     },
+    /// Another error of the reader, or a setting that has no place in the recipe.
     Other(String),
 }
 
@@ -165,7 +167,7 @@ fn expected_type(words: &str) -> Option<ValueType> {
 
 /// The text of an error with its line of `source`. Where the keys of a section depend on its `name`, the reader gives the line of the
 /// section, in which `seek` finds that of the key.
-pub(crate) fn explain(error: &toml::de::Error, source: &str, seek: impl Fn(usize) -> usize) -> String {
+pub(crate) fn with_line(error: &toml::de::Error, source: &str, seek: impl Fn(usize) -> usize) -> String {
     let reason = ReaderError::of(error.message());
     match error.span() {
         Some(span) => format!("line {}: {reason}", seek(line(source, span.start))),

@@ -70,6 +70,16 @@ pub(crate) enum SelectionImages {
     Official,
 }
 
+impl SelectionImages {
+    /// Number of training images to hold out.
+    pub(crate) fn held_out(self) -> usize {
+        match self {
+            Self::HeldOut(count) => count,
+            Self::Official => 0,
+        }
+    }
+}
+
 impl SelectionSection {
     /// The images to choose by; [`check`](Self::check) refuses other states of the two keys.
     pub(crate) fn images(&self) -> SelectionImages {

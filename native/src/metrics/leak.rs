@@ -1,7 +1,7 @@
 //! The metrics of a leak: how much of a variable a probe finds in a representation.
 
-use super::catalogue::{Quantity, ending};
-use super::metric::{Measured, Metric, Predictor, linear};
+use super::catalogue::Quantity;
+use super::metric::{Measured, Metric, Predictor, beside, linear};
 use super::names::{CONDITION, CONDITION_ROC_AUC, CONDITION_TOP1, R2};
 
 /// The metrics of a linear probe of the condition: of a category, and of numbers.
@@ -39,18 +39,16 @@ pub(crate) fn is_error(metric: &str) -> bool {
 
 /// The share of named images beside an area under the ROC curve.
 pub(crate) fn share_of(area: &str) -> Option<String> {
-    linear(area)
-        .strip_suffix(ending(CONDITION_ROC_AUC))
-        .map(|start| format!("{start}{}", ending(CONDITION_TOP1)))
+    beside(area, CONDITION_ROC_AUC, CONDITION_TOP1)
 }
 
 /// The area under the ROC curve beside a share of named images.
 pub(crate) fn area_of(share: &str) -> Option<String> {
-    share.strip_suffix(ending(CONDITION_TOP1)).map(|start| format!("{start}{}", ending(CONDITION_ROC_AUC)))
+    beside(share, CONDITION_TOP1, CONDITION_ROC_AUC)
 }
 
-/// The amount that a value of a metric stands for. A probe with an R² below 0, which the mean alone has, finds as little as one with
-/// 0. A value of another metric is its own amount.
+/// The amount that a value of a metric stands for. The mean alone has an R² of 0; a probe that is worse finds as little. A value of
+/// another metric is its own amount.
 pub(crate) fn amount(metric: &str, value: f64) -> f64 {
     if quantity(metric) == Some(Quantity::RSquared) { value.max(0.0) } else { value }
 }

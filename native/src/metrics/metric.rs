@@ -1,10 +1,10 @@
-//! A metric and its name in files of results. Names are put together and taken apart here alone.
+//! A metric and its name in files of results. Names of metrics are put together and taken apart here alone.
 //!
 //! A metric of the class, or of the representation as a whole, has a name of [`names`](super::names). The name of a metric of a
 //! variable begins with the variable, or with `condition` for the condition of the run (`age_r2`, `condition_r2`), that of an objective
 //! on the frozen network with the objective (`nt_xent_test`). The end `_nonlinear` and the start `classifier_` tell the [`Predictor`].
 
-use super::catalogue::{CLASS, ClassMetric, VARIABLE, VariableMetric};
+use super::catalogue::{CLASS, ClassMetric, VARIABLE, VariableMetric, ending};
 use super::names::{CLASS_PROBE, CONDITION};
 
 /// The end of the name of a metric of the non-linear probe.
@@ -54,9 +54,15 @@ pub(crate) fn linear(metric: &str) -> &str {
     }
 }
 
-/// The start of the names of metrics of a variable in `probe.also`, and the name of the fit of its probe: its own name, or a longer one
-/// where that would give names that metrics or fits of the condition, of the class, of a network's own classifier or of a variable with
-/// such a longer name have.
+/// The name of the metric `other` of the variable whose metric `of` is `metric`, by the linear probe; none if `metric` is another one.
+/// `of` and `other` are names for the condition.
+pub(super) fn beside(metric: &str, of: &'static str, other: &'static str) -> Option<String> {
+    linear(metric).strip_suffix(ending(of)).map(|start| format!("{start}{}", ending(other)))
+}
+
+/// The start of the names of metrics of a variable in `probe.also`, and the name of the fit of its probe: its own name, with `attribute_`
+/// before it if names that begin so are already those of the condition, the class, a network's own classifier, or of another variable
+/// that was renamed in this way. (`evaluate::probe::check_names` refuses `age_nonlinear` beside `age`.)
 pub(crate) fn prefix_of(variable: &str) -> String {
     if is_reserved(variable) { format!("{ATTRIBUTE}{variable}") } else { variable.to_owned() }
 }
@@ -74,7 +80,7 @@ fn variable_of<'a>(prefix: &'a str, condition: &'a str) -> &'a str {
     prefix.strip_prefix(ATTRIBUTE).filter(|variable| is_reserved(variable)).unwrap_or(prefix)
 }
 
-/// The name of a metric of the condition, of another variable.
+/// The name that a metric of the condition has for the variable whose metrics begin with `prefix`.
 pub(crate) fn with_prefix(metric: &str, prefix: &str) -> String {
     metric.replacen(CONDITION, prefix, 1)
 }

@@ -50,7 +50,7 @@ impl Unit {
         }
     }
 
-    /// The least difference that counts, in words; rounded up, because a difference below it may be as large as the rounded number.
+    /// The least difference that counts, in words, rounded up: rounded down, it could be smaller than a fall that does not count.
     fn least_difference(self, least: f64) -> String {
         let rounded_up = |value: f64, steps: f64| (value * steps - 1e-6).ceil() / steps;
         let points = rounded_up(least * 100.0, 10.0);
@@ -80,7 +80,7 @@ pub(super) struct HidingOutcome<'a> {
     pub(super) images: Option<usize>,
 }
 
-/// The next steps for a variant whose leak of an attribute did not fall.
+/// The sentences on a variant that does not count as hiding its attribute, with the next steps.
 pub(super) fn advice(recipe: &Recipe, name: &str, hiding: HidingOutcome<'_>) -> Vec<String> {
     let attribute = hiding.attribute;
     let Some(variant) = recipe.variants().into_iter().find(|variant| variant.name == name) else {
@@ -115,7 +115,7 @@ pub(super) fn advice(recipe: &Recipe, name: &str, hiding: HidingOutcome<'_>) -> 
         }
         LeakOutcome::Unchanged => "as before".to_owned(),
         LeakOutcome::FellTooLittle { least, unit } => {
-            format!("as before (a fall below {} counts as none)", unit.least_difference(least))
+            format!("as before (a fall by less than {} counts as none)", unit.least_difference(least))
         }
         LeakOutcome::Increased { by, unit } => {
             format!("more than in the first variant, by {}", unit.difference(by))

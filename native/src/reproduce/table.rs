@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::crossed::{ColumnSection, LineSection, crossed};
 use super::row::Row;
-use crate::config::reader_error::explain;
+use crate::config::reader_error::with_line;
 use crate::config::{Changes, Recipe};
 use crate::exit::usage;
 use crate::names::slug;
@@ -146,7 +146,7 @@ impl Table {
     /// # Errors
     /// Names the line of the file that cannot be read, or the line of the table that lacks a value.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let mut table: Self = toml::from_str(text).map_err(|error| explain(&error, text, |line| line))?;
+        let mut table: Self = toml::from_str(text).map_err(|error| with_line(&error, text, |line| line))?;
         let rows = crossed(&table.column, &table.line)?;
         table.row.splice(..0, rows);
         Ok(table)

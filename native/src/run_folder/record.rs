@@ -257,7 +257,8 @@ pub(crate) struct Stopped {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum StopReason {
-    /// A number was not finite; the encoder is that of the last checkpoint before.
+    /// A number was not finite; the encoder is that of the last multiple of `checkpoint_every` before, or, if its outputs are not finite
+    /// either, the one before the first step.
     Diverged,
     /// No evaluation improved for `selection.patience` evaluations.
     NoBetter,

@@ -41,7 +41,8 @@ pub(crate) fn diverged(name: &str, top1: f64) -> VariantResult {
     VariantResult { stopped: Some(Stopped { reason: StopReason::Diverged, message }), ..variant(name, top1) }
 }
 
-/// A run of variants in a folder of this name, with changes to its recipe between semicolons.
+/// A run of variants in a folder of this name, with settings of its recipe, which semicolons divide; `objective.KEY` is set in the first
+/// variant.
 pub(crate) fn run(name: &str, seed: u64, set: &str, variants: Vec<VariantResult>) -> FinishedRun {
     let of_variant = |variant: &VariantResult| {
         let objective = "{ name = \"nt-xent\", temperature = 0.5 }";

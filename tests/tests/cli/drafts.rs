@@ -50,6 +50,29 @@ fn a_recipe_that_does_not_name_the_patients_is_noted() {
     let said = text_of(checked.get_output());
     assert!(!said.contains("seems to name") && !said.contains("patient: "), "{said}");
     assert!(!said.contains("its leak cannot be measured"), "{said}");
+
+    // Where a column says the splits, training pictures may be held out at random all the same.
+    let table = place.path().join("scans/images.csv");
+    let rows = fs::read_to_string(&table).unwrap();
+    let with_part = |(at, row): (usize, &str)| match at {
+        0 => format!("{row},part\n"),
+        1..=44 => format!("{row},train\n"),
+        _ => format!("{row},test\n"),
+    };
+    fs::write(&table, rows.lines().enumerate().map(with_part).collect::<String>()).unwrap();
+    let by_part = recipe.edited("csv = \"images.csv\"", "csv = \"images.csv\"\nsplit = \"part\"");
+    fs::write(place.path().join("mine.toml"), &by_part).unwrap();
+    let said = stdout(place.path(), &check);
+    assert!(!said.contains("seems to name"), "{said}");
+    let (validation, selection) = ("data.validation=12", "selection={ held_out = 12, every = 1 }");
+    for (out, held_out) in [("validation", validation), ("selection", selection)] {
+        let said = stderr(place.path(), &[&train[..], &["--set", held_out, "--out", out]].concat());
+        assert!(said.contains(note) && said.contains(remedy), "{held_out}: {said}");
+    }
+    let with_validation = by_part.edited("test = 12", "test = 12\nvalidation = 12");
+    fs::write(place.path().join("mine.toml"), with_validation).unwrap();
+    let said = stdout(place.path(), &check);
+    assert!(said.contains(note), "{said}");
 }
 
 /// A second note advised a key of a recipe, where there was none.

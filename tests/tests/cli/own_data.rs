@@ -379,7 +379,9 @@ fn what_a_random_split_does_to_classes_and_two_columns_of_a_name_are_said() {
     let check = ["data", "check", "rare.toml", "--data", "rare"];
     fs::write(place.path().join("rare.toml"), recipe.edited("\ntest = ", "\ntest = 12 # ")).unwrap();
     let said = stdout(place.path(), &check);
-    assert!(said.contains("is tested on; no picture of `") && said.contains("` is trained on"), "{said}");
+    for part in ["no picture to test on is of `", "; no picture to train on is of `"] {
+        assert!(said.contains(part), "no {part:?} in\n{said}");
+    }
     let table = place.path().join("rare/images.csv");
     let rows = fs::read_to_string(&table).unwrap();
     let twice: String =
@@ -409,7 +411,8 @@ fn what_is_passed_over_in_folders_of_classes_is_said() {
         "the picture loose.png lies in no folder of a class, and is left out",
         "values of 10 16-bit pictures go from 254 to ",
         // The two that are held out are of one class.
-        " is tested on: an accuracy says nothing of these classes",
+        "no picture to test on is of `",
+        "`: an accuracy says nothing of these classes",
     ] {
         assert!(checked.contains(part), "no `{part}` in\n{checked}");
     }

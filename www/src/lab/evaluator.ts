@@ -34,7 +34,7 @@ export interface View {
   readonly notice: string;
 }
 
-/** Actions that an evaluator requests from the lab. */
+/** The view that an evaluator asks the lab for, and the events that it reports to it. */
 export interface EvaluatorActions {
   /** The view as it is now; it may change while core computes. */
   view(): View;
@@ -49,7 +49,7 @@ export class Evaluator {
   isSeen = true;
   #busy: Promise<void> | undefined;
   #isStale = false;
-  /** Number of works that are not done. */
+  /** Number of calls of `during` whose work goes on. */
   #pending = 0;
   #drawnWeights = "";
 

@@ -26,7 +26,10 @@ const both = <T>(make: (side: 0 | 1) => T): Both<T> => [make(0), make(1)];
 const ADDRESS_DELAY = 250;
 
 export class Lab {
-  /** Called when the visitor leaves the state of a preset; its story may tell to, but not to take other objectives or samples. */
+  /**
+   * Called when the visitor changes the state of a preset: `told` where the story of the preset may have asked for the change, `over` with
+   * other objectives or samples, which no story asks for.
+   */
   onLeave: (story: "told" | "over") => void = () => {};
   readonly history = new History();
   readonly descent: Descent;
@@ -152,7 +155,7 @@ export class Lab {
     return this.#snapshotOf((side) => side.samples);
   }
 
-  /** As `snapshot`, with the samples that the results are of: those of a run have moved on. */
+  /** As `snapshot`, with the samples that were evaluated last: during a run the present ones are a step ahead of the results. */
   get evaluated(): Snapshot {
     return this.#snapshotOf((side) => side.evaluated);
   }

@@ -149,7 +149,7 @@ fn check_own(
         let warnings = leak_warnings(&probe, [&splits.train, dataset], terms);
         // Of a folder the draft has said why it left the column out, and there is no recipe to name it in.
         let table = data.of_dataset.get::<TableSection>().filter(|_| !is_folder(name));
-        let on_subject = table.and_then(|table| overlooked::note(table, folder));
+        let on_subject = table.and_then(|table| overlooked::note(table, folder, data.validation > 0));
         let notes = on_subject.into_iter().chain(splits.lack()).chain(warnings);
         notes.for_each(|note| survey.note(note));
         contents = Some(Contents::of(&splits));

@@ -2,7 +2,7 @@
 //! `list_eval_partition.txt`, lie beside `img_align_celeba`, or in the folders of the official drive. Kaggle and WILDS distribute them as
 //! `.csv`, with the names of the columns in the first line and without the number of pictures.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use simile_core::data::catalogue::groups;
 use simile_core::data::formats::lines::Text;
@@ -79,9 +79,8 @@ impl PictureFiles for Celeba {
             }
             Sampling::All => catalogue,
         };
-        let inner = ["Img", "celeba", "CelebA", "celebA_v1.0", "celeba/Img", "CelebA/Img"];
         // Without the folder every picture is missing, and the error names the first one.
-        let outer = root(folder, &inner, PICTURES).unwrap_or_else(|_| folder.into());
+        let outer = holder(folder, "Img", PICTURES).unwrap_or_else(|_| folder.into());
         // Kaggle's archive has the folder in a folder of the same name.
         let root = root(&outer, &[PICTURES], PICTURES).unwrap_or(outer);
         Ok(Annotations { root, catalogue, notes: Vec::new() })
@@ -100,15 +99,27 @@ impl PictureFiles for Celeba {
     }
 }
 
+/// The folders in which a part of the set may lie: `inner` of the official drive, and those that archives unpack.
+fn places(inner: &str) -> [String; 6] {
+    let [small, large] = ["celeba", "CelebA"].map(|home| format!("{home}/{inner}"));
+    [inner.into(), "celeba".into(), "CelebA".into(), "celebA_v1.0".into(), small, large]
+}
+
+/// The first of the [`places`] of a part of the set, or the folder itself, that holds a file or a folder.
+///
+/// # Errors
+/// If none does.
+fn holder(folder: &Path, inner: &str, marker: &str) -> Result<PathBuf> {
+    root(folder, &places(inner).each_ref().map(String::as_str), marker)
+}
+
 /// The content of a list, with blanks for the commas of Kaggle's form, and the name that messages use for it. `inner` is its folder in the
 /// official drive.
 ///
 /// # Errors
 /// If it is there in neither form.
 fn list(folder: &Path, name: &str, inner: &str) -> Result<(String, String)> {
-    let [small, large] = ["celeba", "CelebA"].map(|home| format!("{home}/{inner}"));
-    let places: [&str; 6] = [inner, "celeba", "CelebA", "celebA_v1.0", &small, &large];
-    let path_of = |file: String| root(folder, &places, &file).map(|place| place.join(&file));
+    let path_of = |file: String| holder(folder, inner, &file).map(|place| place.join(&file));
     let path = path_of(format!("{name}.txt")).or_else(|_| path_of(format!("{name}.csv")));
     let missing =
         |_| DataError::Missing { folder: folder.into(), missing: vec![format!("{name}.txt (or .csv)")] };
@@ -168,7 +179,7 @@ fn catalogue(
     let values_of = |at: usize| vec![format!("not {}", names[at]), names[at].to_owned()];
     let (classes, bias_names) = (values_of(target), values_of(bias));
     let group = groups(&labels, &classes, &biases, &bias_names);
-    let files = files.into_iter().map(|file| format!("img_align_celeba/{file}")).collect();
+    let files = files.into_iter().map(|file| format!("{PICTURES}/{file}")).collect();
     Catalogue::new(attributes.origin, files, splits, labels, classes)?
         .with_condition("bias", Condition::Categorical { values: biases, names: bias_names })?
         .with_condition("group", group)?
@@ -213,12 +224,12 @@ fn splits(text: &Text<'_>, files: &[&str]) -> Result<Vec<Split>, DatasetError> {
     Err(DatasetError::Count { what: text.origin.into(), expected: files.len(), found: splits.len() })
 }
 
-/// Checks that the published sampling of blond hair, which leaves most of the women out that are not blond, is of the bias `male`.
+/// Checks that the published sampling, if the class is blond hair, has the bias `male`: it leaves out most women who are not blond.
 fn check_bias(target: &str, bias: &str) -> Result<(), DatasetError> {
     if !is_blond(target) || bias.eq_ignore_ascii_case("male") {
         return Ok(());
     }
-    let reason = "but the published sampling of blond hair is of `male`; set data.faces.sampling = \"all\" for another bias";
+    let reason = "but the published sampling of blond hair needs the bias `male`; set data.faces.sampling = \"all\" for another one";
     Err(DatasetError::parameter("data.faces.bias", bias, reason))
 }
 
@@ -264,7 +275,9 @@ mod tests {
     fn the_published_sampling_of_blond_hair_is_of_one_bias() {
         assert!(check_bias("Blond_Hair", "Male").is_ok() && check_bias("Heavy_Makeup", "young").is_ok());
         let error = check_bias("blond-hair", "young").unwrap_err().to_string();
-        assert!(error.contains("data.faces.bias") && error.contains("sampling"), "{error}");
+        let start =
+            "`data.faces.bias` is young, but the published sampling of blond hair needs the bias `male`; ";
+        assert!(error.starts_with(start) && error.contains("data.faces.sampling = \"all\""), "{error}");
     }
 
     /// All faces of a folder, whose first picture is there.

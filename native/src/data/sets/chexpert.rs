@@ -55,7 +55,13 @@ impl Source for Chexpert {
 impl PictureFiles for Chexpert {
     fn annotate(&self, options: &ReadOptions, folder: &Path) -> Result<Annotations> {
         let section = options.get::<ChexpertSection>().cloned().unwrap_or_default();
-        let inner = ["CheXpert-v1.0-small", "CheXpert-v1.0", "chexpert", "chexpert/CheXpert-v1.0-small"];
+        let inner = [
+            "CheXpert-v1.0-small",
+            "CheXpert-v1.0",
+            "chexpert",
+            "chexpert/CheXpert-v1.0-small",
+            "chexpert/CheXpert-v1.0",
+        ];
         let root = root(folder, &inner, "train.csv")?;
         let (train, valid) = (text(&root.join("train.csv"))?, text(&root.join("valid.csv"))?);
         let texts = (Text::new(&train.0, &train.1), Text::new(&valid.0, &valid.1));
@@ -292,18 +298,21 @@ mod tests {
     /// The lists of the full version begin their paths with another folder than those of the small one.
     #[test]
     fn the_full_version_is_read_in_the_layout_that_is_said() {
-        let place = tempfile::tempdir().unwrap();
-        for (split, patient) in [("train", 1), ("valid", 64541)] {
-            let picture = format!("{split}/patient{patient:05}/study1/view1_frontal.jpg");
-            let picture_file = place.path().join(&picture);
-            fs::create_dir_all(picture_file.parent().unwrap()).unwrap();
-            fs::write(picture_file, "").unwrap();
-            let row = format!("CheXpert-v1.0/{picture},Female,68,Frontal,AP,{}", ",".repeat(13));
-            fs::write(place.path().join(format!("{split}.csv")), format!("{HEADER}\n{row}\n")).unwrap();
+        for home in ["", "CheXpert-v1.0", "chexpert/CheXpert-v1.0"] {
+            let place = tempfile::tempdir().unwrap();
+            let folder = place.path().join(home);
+            for (split, patient) in [("train", 1), ("valid", 64541)] {
+                let picture = format!("{split}/patient{patient:05}/study1/view1_frontal.jpg");
+                let picture_file = folder.join(&picture);
+                fs::create_dir_all(picture_file.parent().unwrap()).unwrap();
+                fs::write(picture_file, "").unwrap();
+                let row = format!("CheXpert-v1.0/{picture},Female,68,Frontal,AP,{}", ",".repeat(13));
+                fs::write(folder.join(format!("{split}.csv")), format!("{HEADER}\n{row}\n")).unwrap();
+            }
+            let read = Chexpert.annotations(&ReadOptions::default(), place.path()).unwrap();
+            assert_eq!(read.catalogue.len(), 2);
+            assert!(read.catalogue.files.iter().all(|file| read.root.join(file).is_file()), "{read:?}");
         }
-        let read = Chexpert.annotations(&ReadOptions::default(), place.path()).unwrap();
-        assert_eq!(read.catalogue.len(), 2);
-        assert!(read.catalogue.files.iter().all(|file| read.root.join(file).is_file()), "{read:?}");
     }
 
     #[test]

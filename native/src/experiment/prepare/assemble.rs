@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use simile_core::data::resize::Interpolation;
 use simile_core::data::synthetic::attributes::SyntheticAttributes;
-use simile_core::data::{Condition, Dataset, ImageSet, Split};
+use simile_core::data::{Condition, Dataset, DatasetError, ImageSet, Split};
 use simile_core::nn::EncoderConfig;
 use simile_core::train::TEST_SEED;
 
@@ -33,7 +33,7 @@ pub(super) const ATTRIBUTES: &str = "attributes";
 /// A check of the number of training images, once it is known and before any picture is decoded.
 pub(crate) type Check<'a> = &'a dyn Fn(usize) -> Result<()>;
 
-/// The request for data: the splits of a data set, and their size.
+/// The wishes of a caller of [`assemble`](Splits::assemble).
 struct Request<'a> {
     check: Check<'a>,
     section: &'a DataSection,
@@ -146,11 +146,11 @@ impl Splits {
         // Images are held out before colouring: a validation set is coloured as the test set is.
         let (train, evaluated) = match section.validation {
             0 => (train, evaluated),
-            count => hold_out(&train, count, "data.validation", "for validation")?,
+            count => hold_out(&train, count, "data.validation")?,
         };
         let (train, to_choose) = match selection {
             Some(SelectionImages::HeldOut(count)) => {
-                let (train, held_out) = hold_out(&train, count, "selection.held_out", "to choose by")?;
+                let (train, held_out) = hold_out(&train, count, "selection.held_out")?;
                 (train, Some(held_out))
             }
             Some(SelectionImages::Official) | None => (train, official),
@@ -190,9 +190,11 @@ fn asked_to_test_on(section: &DataSection, test: &Dataset) -> Option<usize> {
     section.test.filter(|&count| test.subjects.is_none() || count < test.len() || !holds_out())
 }
 
-/// The images without those that a key holds out for a purpose, and these. It is said if whole subjects are of
-/// another number.
-fn hold_out(images: &Dataset, count: usize, key: &str, purpose: &str) -> Result<(Dataset, Dataset)> {
+/// The images without those that a key holds out, and these. It is said if whole subjects are of another number.
+///
+/// # Errors
+/// A usage error that names the key, if none would be left to train on.
+fn hold_out(images: &Dataset, count: usize, key: &str) -> Result<(Dataset, Dataset)> {
     if count >= images.len() {
         let most = images.len().saturating_sub(1);
         return Err(usage(format_args!(
@@ -200,9 +202,11 @@ fn hold_out(images: &Dataset, count: usize, key: &str, purpose: &str) -> Result<
             images.len()
         )));
     }
-    let (rest, held_out) = images
-        .split(count, HOLD_OUT_SEED)
-        .with_context(|| format!("holding out images {purpose} (`{key}`)"))?;
+    let named_by_key = |error: DatasetError| match error {
+        DatasetError::Parameter { value, reason, .. } => usage(DatasetError::parameter(key, value, &reason)),
+        other => other.into(),
+    };
+    let (rest, held_out) = images.split(count, HOLD_OUT_SEED).map_err(named_by_key)?;
     if held_out.len() != count {
         line(format_args!("`{key}` is {count}: {} images of whole subjects are held out", held_out.len()));
     }
@@ -214,11 +218,7 @@ fn hold_out(images: &Dataset, count: usize, key: &str, purpose: &str) -> Result<
 fn read(request: &Request<'_>, folder: Option<&Path>) -> Result<(Dataset, Dataset, Option<Dataset>)> {
     let &Request { section, seed, encoder, selection, says_overlooked, .. } = request;
     let (options, folder) = (section.options(), || folder.ok_or_else(|| no_folder(section)));
-    let to_choose = match selection {
-        Some(SelectionImages::HeldOut(count)) => count,
-        Some(SelectionImages::Official) | None => 0,
-    };
-    let held_out = section.validation + to_choose;
+    let held_out = section.validation + selection.map_or(0, SelectionImages::held_out);
     let check = |images: usize| {
         let images = section.train.map_or(images, |most| images.min(most));
         (request.check)(images.saturating_sub(held_out))
@@ -240,7 +240,7 @@ fn read(request: &Request<'_>, folder: Option<&Path>) -> Result<(Dataset, Datase
             let folder = folder()?;
             let annotations = set.annotations(&options, folder).map_err(|error| refused(section, error))?;
             let table = options.get::<TableSection>().filter(|_| says_overlooked);
-            table.and_then(|table| overlooked::note(table, folder)).iter().for_each(line);
+            table.and_then(|table| overlooked::note(table, folder, held_out > 0)).iter().for_each(line);
             check(annotations.catalogue.of(Split::Train).len())?;
             let official = matches!(selection, Some(SelectionImages::Official));
             pictures::read(section, &annotations, folder, encoder, official)
@@ -330,6 +330,11 @@ mod tests {
         assert!(error.is::<Usage>(), "{error}");
         let error = of("dataset = \"table\"\ntest = 2\n[table]\ncsv = \"b.csv\"");
         assert_eq!(code_of(&error), 1, "{error}");
+        let of_one_subject = Dataset { subjects: Some(vec![0; 3]), ..three() };
+        let error = hold_out(&of_one_subject, 1, "data.validation").unwrap_err();
+        let start = "`data.validation` is 1, all samples are of one subject, which is held out as a whole";
+        assert!(error.to_string().starts_with(start), "{error}");
+        assert_eq!(code_of(&error), 2, "{error}");
     }
 
     #[test]

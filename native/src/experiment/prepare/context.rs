@@ -210,7 +210,7 @@ fn check_bias(section: &ObjectiveSection, bias: Option<&Bias>, train: &Dataset) 
             let text = format!(
                 "`objective.domains` is {domains}, and `{bias}` has {values} values; set it to {values}"
             );
-            Err(usage_about(Subject::ObjectiveKey(BIAS), text))
+            Err(usage_about(Subject::ObjectiveKey("domains"), text))
         }
     }
 }
@@ -278,11 +278,14 @@ mod tests {
         assert_eq!(of("name = \"nt-xent\""), "");
     }
 
-    /// The line of an error is that of the key.
+    /// The line of an error is that of the key. The line of `bias` was given for an error that asks for another `domains`.
     #[test]
     fn an_attribute_that_is_refused_comes_with_the_key_that_names_it() {
         let images = Images::new(1, 1, 3, (0..12).collect()).unwrap();
         let train = Dataset::new(images, vec![0, 1, 0, 1], vec!["one".into(), "two".into()]).unwrap();
+        let sides =
+            Condition::Categorical { values: vec![0, 0, 1, 1], names: vec!["left".into(), "right".into()] };
+        let train = train.with_condition("side", sides).unwrap();
         let key = |objective: &str| {
             let section: ObjectiveSection = toml::from_str(objective).unwrap();
             let error = Context::new(&section, &train, 0).err().unwrap();
@@ -295,6 +298,7 @@ mod tests {
         assert_eq!(key("name = \"fair-cclk\""), None, "the default stands in no recipe");
         assert_eq!(key("name = \"biasbal\"\nbias = \"site\""), Some("bias"));
         assert_eq!(key("name = \"biasbal\""), None, "there is no such key");
+        assert_eq!(key("name = \"di\"\nbias = \"side\"\ndomains = 3"), Some("domains"));
     }
 
     /// A representation of ImageNet has 21 GB.

@@ -39,7 +39,7 @@ pub(crate) struct PreparedImages<'a> {
 }
 
 impl<'a> PreparedImages<'a> {
-    /// Resizes the images to the input of the encoder if they have another side; with a larger side, to that one and then to its
+    /// Images of another side are resized to the input of the encoder; with a larger side, to that one, of which the encoder sees the
     /// centre crop.
     pub(crate) fn new(images: &ImageSet, form: &'a ImageForm<'a>, device: &Device) -> Self {
         let pass = images_of_pass(form.encoder, images.shape().bytes(), simile_kernels::memory(device));

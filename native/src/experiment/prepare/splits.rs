@@ -31,9 +31,9 @@ impl Splits {
             let counts = split.classes.iter().zip(split.class_counts());
             let absent = counts.filter(|(_, count)| *count == 0).map(|(class, _)| format!("`{class}`"));
             let absent: Vec<String> = absent.collect();
-            (!absent.is_empty()).then(|| format!("no picture of {} is {purpose} on", some(&absent)))
+            (!absent.is_empty()).then(|| format!("no picture to {purpose} on is of {}", some(&absent)))
         };
-        let lacks = [lack(&self.evaluated.dataset, "tested"), lack(&self.train, "trained")];
+        let lacks = [lack(&self.evaluated.dataset, "test"), lack(&self.train, "train")];
         let lacks: Vec<String> = lacks.into_iter().flatten().collect();
         (!lacks.is_empty()).then(|| {
             format!(
@@ -75,10 +75,11 @@ mod tests {
         assert_eq!(lack(&all, &all), None);
         let text = lack(&all[1..], &all[..11]).unwrap();
         assert!(
-            text.starts_with("no picture of `c11` is tested on; no picture of `c0` is trained on:"),
+            text.starts_with("no picture to test on is of `c11`; no picture to train on is of `c0`:"),
             "{text}"
         );
         let text = lack(&all, &[0, 0]).unwrap();
-        assert!(text.contains("`c8`, and 3 more is tested on:") && !text.contains("trained"), "{text}");
+        assert!(text.starts_with("no picture to test on is of `c1`, `c2`, "), "{text}");
+        assert!(text.contains("`c8`, and 3 more: an accuracy") && !text.contains("to train on"), "{text}");
     }
 }

@@ -1,9 +1,9 @@
-//! Tests that a step of any recipe, and of any objective that a method trains, reads nothing from its device. The count does not depend on
-//! the device, so the recipes run with networks of their own kind, and with each update beside each objective, on the CPU only. A GPU
-//! compiles each new kernel: there each method, setting of a method and update runs with LeNet-5, or with the network that the method
-//! needs, and one recipe of each other kind of network but transformers, with accumulated gradients, the first with blurred views.
-//! Objectives that no other test runs on a GPU run there too, and those whose step goes another way on a GPU: it solves for kernel weights,
-//! or conditions on representations.
+//! Tests that a step of any recipe, and of any objective that a method trains, reads nothing from its device. On the CPU the recipes run
+//! with networks of their own kind, and with each update beside each objective. A GPU compiles each new kernel, so fewer cases run there:
+//! each method, setting of a method and update with LeNet-5, or with the network that the method needs, and one recipe of each other kind
+//! of network but transformers, with accumulated gradients, the first with blurred views. Most objectives take the same way on any device.
+//! Those that do not, because they solve for kernel weights or condition on representations, run on a GPU too, and so do those that no
+//! other test runs there.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -268,7 +268,7 @@ impl Case {
     }
 }
 
-/// Settings with the truth that they are not 0 in place of numbers.
+/// Settings in which each number is replaced by whether it differs from 0.
 fn without_numbers(settings: Value) -> Value {
     match settings {
         Value::Number(number) => Value::Bool(number.as_f64() != Some(0.0)),

@@ -28,7 +28,7 @@ struct LeakChange {
 }
 
 impl LeakChange {
-    /// The outcome of the variant by this probe, if the leak did not fall.
+    /// The outcome by this probe, unless the leak fell by enough to count.
     fn failure(&self) -> Option<LeakOutcome> {
         let least = self.chance.least_change(self.before, self.after);
         match self.after - self.before {
@@ -43,7 +43,7 @@ impl LeakChange {
 }
 
 impl References<'_> {
-    /// The variants that should hide an attribute and whose leak did not fall beside that of the first one.
+    /// The variants that should hide an attribute and do not count as doing so beside the first one, each with the reason.
     pub(super) fn failed_to_hide<'v, 'r>(
         &self,
         variants: &'v [Variant<'r>],

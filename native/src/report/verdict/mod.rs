@@ -146,8 +146,11 @@ fn reliability_of_seeds(variants: &[Variant<'_>]) -> String {
     let (fewest, most) =
         (counts.iter().min().copied().unwrap_or_default(), counts.iter().max().copied().unwrap_or_default());
     let seeds = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
-    // A single variant stands beside another run of as many seeds.
-    let others = counts.get(1.min(counts.len().saturating_sub(1))..).unwrap_or_default();
+    // A run of a single variant is compared with another run, of as many seeds.
+    let others = match counts.as_slice() {
+        [_, others @ ..] if !others.is_empty() => others,
+        alone => alone,
+    };
     let least = least_in_words(others.iter().filter_map(|count| TwoSampleTest::least(*count, before)));
     let least = least
         .map(|p| format!(" p, of a two-sided permutation test, cannot fall below {p}."))
@@ -163,7 +166,7 @@ struct References<'a> {
     samples: Option<Samples>,
 }
 
-/// A number of a metric in several runs.
+/// The values of a metric in the runs that measured it.
 fn values(runs: &[&Metrics], metric: &str) -> Vec<f64> {
     runs.iter().filter_map(|metrics| metrics.get(metric).copied()).collect()
 }

@@ -177,13 +177,14 @@ fn a_fall_is_judged_by_the_error_where_it_is() {
     assert!(!fell.contains("leaks") && !fell.contains("told from chance"), "{fell}");
     let same = on(images(100), &[(CONDITION_TOP1, [0.97, 0.95], 0.5)]);
     assert!(
-        same.contains("hospital leaks as before (a fall below 4.7 points counts as none). To try"),
+        same.contains("hospital leaks as before (a fall by less than 4.7 points counts as none). To try"),
         "{same}"
     );
     let none = on(images(100), &[(CONDITION_TOP1, [0.97, 0.97], 0.5)]);
     assert!(none.contains("hospital leaks as before. To try"), "{none}");
     let of_number = with_leaks(&[(R2, [0.987, 0.927], 0.0)]);
-    assert!(of_number.contains("as before (a fall below an R² of 0.10 counts as none)"), "{of_number}");
+    let words = "as before (a fall by less than an R² of 0.10 counts as none)";
+    assert!(of_number.contains(words), "{of_number}");
     // One of twenty images less is no fall, although what is left may be chance.
     let doubtful = on(images(20), &[(CONDITION_TOP1, [0.85, 0.8], 0.5)]);
     assert!(
