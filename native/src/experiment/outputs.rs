@@ -35,7 +35,7 @@ pub(super) fn write_metrics(
 ) -> Result<()> {
     events.scalars(iteration as usize, metrics.iter().map(|(name, value)| (name.as_str(), *value)))?;
     events.show()?;
-    session.log.flush().map(drop)
+    session.store.log.flush().map(drop)
 }
 
 /// Writes the chosen encoder of a variant, and the last one if that is another.
@@ -59,10 +59,14 @@ fn write_model(session: &mut Session, name: &str, at: usize, encoder: &Encoder) 
     let bytes = pollster::block_on(checkpoint.to_bytes())?;
     let variants = session.recipe.variants();
     if variants.len() > 1 {
-        session.state.files.keep(&session.folder, &variant_file(name, &variants[at].name), &bytes)?;
+        session.store.state.files.keep(
+            &session.store.folder,
+            &variant_file(name, &variants[at].name),
+            &bytes,
+        )?;
     }
     if at + 1 == variants.len() {
-        session.state.files.keep(&session.folder, name, &bytes)?;
+        session.store.state.files.keep(&session.store.folder, name, &bytes)?;
     }
     Ok(())
 }
@@ -80,8 +84,8 @@ pub(super) fn protocol(session: &Session, at: usize, iteration: u64) -> String {
         evaluated.split,
         objectives.collect::<String>(),
         selection::in_words(session, at, iteration),
-        longer(&session.state.extended_at),
-        earlier_devices_in_words(&session.state)
+        longer(&session.store.state.extended_at),
+        earlier_devices_in_words(&session.store.state)
     )
 }
 

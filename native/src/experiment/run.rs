@@ -123,30 +123,30 @@ pub(super) fn begin(folder: RunFolder, prepared: Prepared) -> Result<Session> {
 /// [`Interrupted`](crate::exit::Interrupted) after a checkpoint if the user requests it; any other failure of the run.
 pub(super) fn complete(mut session: Session) -> Result<RunResult> {
     let variants = session.recipe.variants();
-    if session.state.expected_seconds.is_none() {
-        session.state.expected_seconds = estimate(&session);
+    if session.store.state.expected_seconds.is_none() {
+        session.store.state.expected_seconds = estimate(&session);
     }
-    let mut figures = match session.state.figures(&session.folder)? {
+    let mut figures = match session.store.state.figures(&session.store.folder)? {
         Some(figures) => figures,
         None => draw::sample_figures(&session)?,
     };
-    while let Some(at) = session.state.current() {
+    while let Some(at) = session.store.state.current() {
         let result = run_variant(&mut session, VariantAt { at, variant: &variants[at] }, &mut figures)?;
         keep_result(&mut session, at, result, &figures)?;
         if interrupt::is_requested() && at + 1 < variants.len() {
             return Err(session.interrupted());
         }
     }
-    outputs::write_result_and_report(&session.folder, &session.recipe, session.state)
+    outputs::write_result_and_report(&session.store.folder, &session.recipe, session.store.state)
 }
 
 /// Writes the result of the variant at `at`, and the figures with its own.
 fn keep_result(session: &mut Session, at: usize, result: VariantResult, figures: &Figures) -> Result<()> {
     // A variant that diverged may have made a checkpoint of the network that is kept; its thread would remove the new figures.
-    session.wait_for_checkpoint()?;
-    session.state.keep_figures(&session.folder, at + 1, figures)?;
+    session.store.wait_for_checkpoint()?;
+    session.store.state.keep_figures(&session.store.folder, at + 1, figures)?;
     session.variant_state_mut(at).result = Some(result);
-    session.save()
+    session.store.save()
 }
 
 /// Trains one variant, evaluates its network, and writes the results.
@@ -156,15 +156,15 @@ fn run_variant(
     figures: &mut Figures,
 ) -> Result<VariantResult> {
     let VariantAt { at, variant } = variant_at;
-    let mut events = EventLog::open(&session.folder, &variant.name)?;
+    let mut events = EventLog::open(&session.store.folder, &variant.name)?;
     let measure = |session: &Session, trainer: &Trainer| evaluated(session, variant_at, trainer);
     let TrainingOutcome { measured, stopped } = train(session, variant_at, &mut events, measure)?;
     let EvaluatedNetworks { last, best, evaluation, metrics_of_last } = measured;
     let chosen = best.as_ref().unwrap_or(&last);
 
     let untrained = untrained::probe_once(session)?;
-    let untrained_hits = session.state.untrained_hits.read();
-    let mut warnings = session.state.warnings.get(&variant.name).cloned().unwrap_or_default();
+    let untrained_hits = session.store.state.untrained_hits.read();
+    let mut warnings = session.store.state.warnings.get(&variant.name).cloned().unwrap_or_default();
     warnings.extend(preflight::unreached_stage_warnings(variant, &session.recipe));
     let before_and_after = [(&untrained.metrics, &untrained_hits), (&evaluation.metrics, &evaluation.hits)];
     let subjects = session.splits.evaluated.dataset.subjects.as_deref();
@@ -182,7 +182,7 @@ fn run_variant(
         name: variant.name.clone(),
         objective: variant.objective.name.clone(),
         iterations,
-        final_loss: outputs::final_loss(&session.folder.measurements()?, variant, iterations),
+        final_loss: outputs::final_loss(&session.store.folder.measurements()?, variant, iterations),
         training_seconds: session.variant_state(at).seconds,
         protocol: outputs::protocol(session, at, chosen.iteration),
         metrics: evaluation.metrics,
@@ -191,7 +191,7 @@ fn run_variant(
         evaluations: session.variant_state(at).evaluations.clone(),
         stopped,
         warnings,
-        kernel: session.state.kernel_faults.get(&variant.name).copied(),
+        kernel: session.store.state.kernel_faults.get(&variant.name).copied(),
         paired,
     })
 }
@@ -229,10 +229,10 @@ fn evaluated(
 /// are known. The hits of the first one are kept for this.
 fn paired(session: &mut Session, at: usize, hits: &Hits) -> BTreeMap<String, f64> {
     if at == 0 {
-        session.state.hits = StoredHits::of(hits);
+        session.store.state.hits = StoredHits::of(hits);
         return BTreeMap::new();
     }
-    let first = session.state.hits.read();
+    let first = session.store.state.hits.read();
     let both = hits.iter().filter_map(|(metric, own)| Some((metric, own, first.get(metric)?)));
     let subjects = session.splits.evaluated.dataset.subjects.as_deref();
     both.map(|(metric, own, first)| (metric.clone(), p_value(own, first, subjects))).collect()
@@ -242,7 +242,8 @@ fn paired(session: &mut Session, at: usize, hits: &Hits) -> BTreeMap<String, f64
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::experiment::testing::session;
+    use crate::config::testing::drawn;
+    use crate::devices::{DeviceChoice, DeviceName};
     use crate::run_folder::state::CheckpointKind;
     use crate::run_folder::testing::variant;
 
@@ -250,13 +251,16 @@ mod tests {
     #[test]
     fn figures_stay_where_a_checkpoint_is_still_being_written() {
         let place = tempfile::tempdir().unwrap();
-        let mut session = session(&place.path().join("run"), "[objective]\nname = \"nt-xent\"\n");
+        let devices = DeviceSet::open(&[DeviceChoice { name: DeviceName::Cpu, index: 0 }]).unwrap();
+        let prepared = prepare(drawn("[objective]\nname = \"nt-xent\"\n"), None, devices).unwrap();
+        let folder = RunFolder::create(Some(&place.path().join("run")), "x").unwrap();
+        let mut session = begin(folder, prepared).unwrap();
         // So large that it is not written before the figures.
-        session.checkpoint_of(0, vec![7; 1 << 25], CheckpointKind::ByCount).unwrap();
+        session.store.checkpoint_of(0, vec![7; 1 << 25], CheckpointKind::ByCount).unwrap();
         keep_result(&mut session, 0, variant("nt-xent", 0.5), &Figures::default()).unwrap();
-        let written = RunState::read(&session.folder).unwrap().unwrap();
-        written.files.verify(&session.folder).unwrap();
-        assert_eq!(written.figures(&session.folder).unwrap(), Some(Figures::default()));
+        let written = RunState::read(&session.store.folder).unwrap().unwrap();
+        written.files.verify(&session.store.folder).unwrap();
+        assert_eq!(written.figures(&session.store.folder).unwrap(), Some(Figures::default()));
         assert!(written.variants[0].result.is_some());
     }
 }

@@ -1,15 +1,13 @@
-//! A run in progress: its inputs and its state.
+//! A run in progress: its inputs, and the folder that it writes.
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
 use anyhow::{Result, bail};
 use simile_core::augment::Normalisation;
 use simile_core::data::Dataset;
 use simile_core::error::Error;
 use simile_core::nn::checkpoint::{Metadata, Weights};
-use simile_core::train::Trainer;
 
 use crate::config::Recipe;
 use crate::config::variant::RecipeVariant;
@@ -19,10 +17,9 @@ use crate::experiment::prepare::images::{ImageForm, PreparedImages};
 use crate::experiment::prepare::splits::Splits;
 use crate::interrupt;
 use crate::peers::{Decision, Message, Status};
-use crate::run_folder::checkpoint_writer::CheckpointWriter;
 use crate::run_folder::folder::RunFolder;
-use crate::run_folder::log::MetricsLog;
-use crate::run_folder::state::{CheckpointKind, RunState, VariantState};
+use crate::run_folder::state::{RunState, VariantState};
+use crate::run_folder::store::RunStore;
 use crate::shell::resume_command;
 
 /// A variant of a recipe, with its place among all of them.
@@ -34,7 +31,6 @@ pub(crate) struct VariantAt<'a> {
 
 /// A run in progress.
 pub(crate) struct Session {
-    pub(super) folder: RunFolder,
     pub(super) recipe: Recipe,
     pub(super) devices: DeviceSet,
     /// The devices of all processes, as the end of a sentence.
@@ -42,17 +38,8 @@ pub(crate) struct Session {
     pub(super) splits: Splits,
     /// The initial weights of encoders; random if absent.
     pub(super) weights: Option<Arc<Weights>>,
-    pub(super) state: RunState,
-    pub(super) log: MetricsLog,
-    /// The checkpoint that is being written.
-    writer: Option<CheckpointWriter>,
-    /// The name and the bytes of a new best network, which the next checkpoint writes. Written at once, it would keep training waiting
-    /// for the disk, and for the checkpoint that is being written, which removes files that it does not list.
-    best: Option<(String, Vec<u8>)>,
-    /// The time at which this process began.
-    started: Instant,
-    /// Wall time of earlier processes, in seconds.
-    seconds_before: f64,
+    /// Its folder, with its state and its log.
+    pub(super) store: RunStore,
 }
 
 impl Session {
@@ -67,27 +54,12 @@ impl Session {
         devices: DeviceSet,
         splits: Splits,
         weights: Option<Arc<Weights>>,
-        mut state: RunState,
+        state: RunState,
     ) -> Result<Self> {
         let devices_text = begin_together(&devices, &recipe, state.data.as_deref(), &splits)?;
-        let log = MetricsLog::open(&folder, state.metrics)?;
-        state.change_device(devices.to_string());
-        let (started, seconds_before) = (Instant::now(), state.seconds);
-        let (writer, best) = (None, None);
-        Ok(Self {
-            folder,
-            recipe,
-            devices,
-            devices_text,
-            splits,
-            weights,
-            state,
-            log,
-            writer,
-            best,
-            started,
-            seconds_before,
-        })
+        let mut store = RunStore::open(folder, state)?;
+        store.state.change_device(devices.to_string());
+        Ok(Self { recipe, devices, devices_text, splits, weights, store })
     }
 
     /// The form in which the encoder takes images.
@@ -110,12 +82,12 @@ impl Session {
 
     /// The state of the variant at `at`.
     pub(super) fn variant_state(&self, at: usize) -> &VariantState {
-        &self.state.variants[at]
+        &self.store.state.variants[at]
     }
 
     /// The state of the variant at `at`.
     pub(super) fn variant_state_mut(&mut self, at: usize) -> &mut VariantState {
-        &mut self.state.variants[at]
+        &mut self.store.state.variants[at]
     }
 
     /// The metadata of a model file of the variant at `at`.
@@ -127,78 +99,9 @@ impl Session {
         let mut metadata = Metadata::new(encoder.clone(), mean, std);
         metadata.resize = resize;
         // The original recipe: the interval of checkpoints may have changed since.
-        metadata.recipe = serde_json::to_value(self.state.recipe(&self.folder)?)?;
-        metadata.variant = self.state.variants.get(at).map(|variant| variant.name.clone());
+        metadata.recipe = serde_json::to_value(self.store.state.recipe(&self.store.folder)?)?;
+        metadata.variant = self.store.state.variants.get(at).map(|variant| variant.name.clone());
         Ok(metadata)
-    }
-
-    /// Takes the state of the trainer of the variant at `at`, and writes it while the run goes on, with a new best network and the
-    /// state of the run that refers to them. An earlier checkpoint is waited for.
-    ///
-    /// # Errors
-    /// If its numbers are not finite, or the folder cannot be written to, which the next call may be the first to say.
-    pub(super) fn checkpoint(&mut self, at: usize, trainer: &Trainer, kind: CheckpointKind) -> Result<()> {
-        self.checkpoint_of(at, pollster::block_on(trainer.to_bytes())?, kind)
-    }
-
-    /// The same with the bytes of the trainer's state.
-    ///
-    /// # Errors
-    /// If the folder cannot be written to, which the next call may be the first to say.
-    pub(super) fn checkpoint_of(&mut self, at: usize, bytes: Vec<u8>, kind: CheckpointKind) -> Result<()> {
-        self.end_writer()?;
-        let name = self.state.register_trainer(at, &bytes, kind);
-        self.update_log_and_time()?;
-        let files = self.best.take().into_iter().chain([(name, bytes)]).collect();
-        self.writer = Some(CheckpointWriter::begin(self.folder.clone(), self.state.clone(), files)?);
-        Ok(())
-    }
-
-    /// Keeps the best network so far of the variant at `at`, from an iteration. The next checkpoint writes it, unless a better one comes
-    /// first. If the process is killed before that, the run resumes from the checkpoint before, and finds it again.
-    pub(super) fn keep_best(&mut self, at: usize, iteration: u64, bytes: Vec<u8>) {
-        let name = self.state.register_best(at, iteration, &bytes);
-        self.best = Some((name, bytes));
-    }
-
-    /// True while a checkpoint is being written, so that another one would wait for it.
-    pub(super) fn is_writing(&self) -> bool {
-        self.writer.as_ref().is_some_and(|writer| !writer.is_done())
-    }
-
-    /// Waits for the checkpoint that is being written, and writes a new best network: before anything else is written to `state/` or
-    /// read from it.
-    ///
-    /// # Errors
-    /// If one of them could not be written.
-    pub(super) fn wait_for_checkpoint(&mut self) -> Result<()> {
-        self.end_writer()?;
-        self.best.take().map_or(Ok(()), |(name, bytes)| self.folder.write(name, bytes))
-    }
-
-    /// Waits for the checkpoint that is being written.
-    ///
-    /// # Errors
-    /// If it could not be written.
-    fn end_writer(&mut self) -> Result<()> {
-        self.writer.take().map_or(Ok(()), CheckpointWriter::end)
-    }
-
-    /// Writes the current state.
-    ///
-    /// # Errors
-    /// If the folder cannot be written to.
-    pub(super) fn save(&mut self) -> Result<()> {
-        self.wait_for_checkpoint()?;
-        self.update_log_and_time()?;
-        self.state.write(&self.folder)
-    }
-
-    /// Brings log and wall time of the state up to date.
-    fn update_log_and_time(&mut self) -> Result<()> {
-        self.state.metrics = self.log.flush()?;
-        self.state.seconds = self.seconds_before + self.started.elapsed().as_secs_f64();
-        Ok(())
     }
 
     /// The interruption that the user requested, with the command that resumes.
@@ -221,7 +124,7 @@ impl Session {
 
     /// The command that resumes the run.
     pub(super) fn resume_command(&self) -> String {
-        resume_command(self.folder.root()) + &self.devices.to_resume()
+        resume_command(self.store.folder.root()) + &self.devices.to_resume()
     }
 }
 

@@ -28,7 +28,7 @@ const MOST_CHANCE: f64 = 0.05;
 /// # Errors
 /// If features are not finite; [`Interrupted`](crate::exit::Interrupted) if the user requests it.
 pub(crate) fn probe_once(session: &mut Session) -> Result<Untrained> {
-    if let Some(untrained) = &session.state.untrained {
+    if let Some(untrained) = &session.store.state.untrained {
         return Ok(untrained.clone());
     }
     let network = ModelConfig {
@@ -54,9 +54,9 @@ pub(crate) fn probe_once(session: &mut Session) -> Result<Untrained> {
     let (ProbeResults { metrics, probes, hits, .. }, _) = probed(session, &encoder)?;
     let untrained = Untrained { name, metrics, probes };
     let (train, evaluated) = (&session.splits.train, &session.splits.evaluated.dataset);
-    session.state.base_rates = base_rates(&session.recipe.probe, train, evaluated)?;
-    session.state.untrained_hits = StoredHits::of(&hits);
-    session.state.untrained = Some(untrained.clone());
+    session.store.state.base_rates = base_rates(&session.recipe.probe, train, evaluated)?;
+    session.store.state.untrained_hits = StoredHits::of(&hits);
+    session.store.state.untrained = Some(untrained.clone());
     Ok(untrained)
 }
 

@@ -30,6 +30,7 @@ use crate::peers::ProcessGroup;
 use crate::run_folder::folder::{METRICS, RECIPE, REPORT, RESULT, RunFolder, STATE, WEIGHTS, entries};
 use crate::run_folder::record::RunResult;
 use crate::run_folder::state::{RunState, absolute};
+use crate::run_folder::store::RunStore;
 use crate::shell::{quoted, resume_command};
 
 /// The changes that are allowed when a run resumes.
@@ -121,7 +122,7 @@ fn drop_warnings_on_length(state: &mut RunState, begun: &Recipe) {
 
 /// Writes what changes when a run resumes, once nothing refuses it: `written` is the recipe in its folder.
 fn write_changes(session: &mut Session, written: &Recipe, resumed: &Resumed) -> Result<()> {
-    let Session { folder, state, .. } = session;
+    let RunStore { folder, state, .. } = &mut session.store;
     let Resumed { recipe, is_longer, is_moved } = resumed;
     if *is_longer {
         line(format_args!(

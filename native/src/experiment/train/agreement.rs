@@ -103,7 +103,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let mut session = session(&place.path().join("run"), DIVERGING);
         let variant = session.recipe.variants().remove(0);
-        let mut events = EventLog::open(&session.folder, &variant.name).unwrap();
+        let mut events = EventLog::open(&session.store.folder, &variant.name).unwrap();
         let mut training = VariantTraining::open(&mut session, first(&variant), &mut events).unwrap();
         while !training.trainer.is_finished() && training.check_finite().is_ok() {
             // A loss that is no number is an error, after which the weights are none either.

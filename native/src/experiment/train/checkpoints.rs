@@ -12,7 +12,7 @@ impl VariantTraining<'_> {
     /// Makes a checkpoint of the state between two steps, which the other processes do not get: they take no further step.
     pub(super) fn checkpoint_without_sharing(&mut self) -> Result<()> {
         self.events.show()?;
-        self.session.checkpoint(self.at, &self.trainer, CheckpointKind::ByTime)
+        self.session.store.checkpoint(self.at, &self.trainer, CheckpointKind::ByTime)
     }
 
     /// As [`checkpoint_without_sharing`](Self::checkpoint_without_sharing), where all processes end for another reason: no checkpoint is
@@ -56,7 +56,7 @@ impl VariantTraining<'_> {
     fn checkpoint_and_share(&mut self, kind: CheckpointKind) -> Result<()> {
         let bytes = pollster::block_on(self.trainer.to_bytes())?;
         let shared = (!self.session.devices.processes.is_alone()).then(|| bytes.clone());
-        self.session.checkpoint_of(self.at, bytes, kind)?;
+        self.session.store.checkpoint_of(self.at, bytes, kind)?;
         self.unshared_state = shared;
         Ok(())
     }
@@ -65,7 +65,7 @@ impl VariantTraining<'_> {
     /// processes make each one: they could not repeat steps.
     fn is_free_for_checkpoint(&self) -> bool {
         !self.session.devices.processes.is_alone()
-            || (self.clock.affords_checkpoint() && !self.session.is_writing())
+            || (self.clock.affords_checkpoint() && !self.session.store.is_writing())
     }
 
     /// Finds divergence at the step at which the checkpoint that is left out would have found it.

@@ -63,7 +63,7 @@ impl VariantTraining<'_> {
 
     /// Restores the state of a file, or without one that before the first step.
     fn restore(&mut self, name: Option<String>) -> Result<()> {
-        self.session.wait_for_checkpoint()?;
+        self.session.store.wait_for_checkpoint()?;
         self.trainer = trainer::open(self.session, self.variant, &self.loader, name.as_deref())?;
         let iteration = self.trainer.step_number();
         let state = self.state();
@@ -98,7 +98,7 @@ impl VariantTraining<'_> {
             }
         }
         self.state().iteration = last;
-        self.session.checkpoint(self.at, &self.trainer, CheckpointKind::ByCount)
+        self.session.store.checkpoint(self.at, &self.trainer, CheckpointKind::ByCount)
     }
 }
 
@@ -121,7 +121,7 @@ mod tests {
         let ended = |name: &str, affords: bool| {
             let mut session = session(&place.path().join(name), DIVERGING);
             let variant = session.recipe.variants().remove(0);
-            let mut events = EventLog::open(&session.folder, &variant.name).unwrap();
+            let mut events = EventLog::open(&session.store.folder, &variant.name).unwrap();
             let mut training = VariantTraining::open(&mut session, first(&variant), &mut events).unwrap();
             if !affords {
                 training.clock.rewind(Duration::from_secs(1_000_000));
@@ -129,24 +129,29 @@ mod tests {
             for _ in 0..4 {
                 training.step().unwrap();
                 training.checkpoint_if_due(false).unwrap();
-                training.session.wait_for_checkpoint().unwrap();
+                training.session.store.wait_for_checkpoint().unwrap();
             }
-            let shown = fs::read_to_string(training.session.folder.path("metrics.jsonl")).unwrap();
+            let shown = fs::read_to_string(training.session.store.folder.path("metrics.jsonl")).unwrap();
             assert_eq!(shown.lines().count(), 1, "a line is seen before the next checkpoint: {shown}");
-            let last_finite = training.session.state.variants[0].last_finite.clone().unwrap();
+            let last_finite = training.session.store.state.variants[0].last_finite.clone().unwrap();
             assert!(
                 last_finite.contains(if affords { "iteration-4." } else { "iteration-0." }),
                 "{last_finite}"
             );
             let stopped = training.iterate().unwrap().unwrap();
-            training.session.wait_for_checkpoint().unwrap();
+            training.session.store.wait_for_checkpoint().unwrap();
             let bytes = pollster::block_on(training.trainer.to_bytes()).unwrap();
             assert!((5..60).contains(&training.trainer.step_number()), "{}", stopped.message);
-            session.log.flush().unwrap();
-            let state = &session.state.variants[0];
-            let file = session.state.files.read(&session.folder, state.trainer.as_ref().unwrap()).unwrap();
+            session.store.log.flush().unwrap();
+            let state = &session.store.state.variants[0];
+            let file = session
+                .store
+                .state
+                .files
+                .read(&session.store.folder, state.trainer.as_ref().unwrap())
+                .unwrap();
             assert!(file == bytes && state.last_finite == state.trainer);
-            let lines = fs::read_to_string(session.folder.path("metrics.jsonl")).unwrap();
+            let lines = fs::read_to_string(session.store.folder.path("metrics.jsonl")).unwrap();
             (bytes, stopped.message, lines, state.iteration)
         };
         let (all, few) = (ended("all", true), ended("few", false));
@@ -161,14 +166,14 @@ mod tests {
         for (finite, kept) in [(4_u64, 4_u64), (3, 2), (1, 0)] {
             let mut session = session(&place.path().join(kept.to_string()), &recipe);
             let variant = session.recipe.variants().remove(0);
-            let mut events = EventLog::open(&session.folder, &variant.name).unwrap();
+            let mut events = EventLog::open(&session.store.folder, &variant.name).unwrap();
             let measure = |_: &Session, trainer: &Trainer| match trainer.step_number() {
                 step if step <= finite => Ok(step),
                 _ => Err(Error::NotFinite { input: "embedding".into(), row: 0 }.into()),
             };
             let TrainingOutcome { measured, stopped } =
                 train(&mut session, first(&variant), &mut events, measure).unwrap();
-            let state = &session.state.variants[0];
+            let state = &session.store.state.variants[0];
             assert_eq!((measured, state.iteration), (kept, kept));
             assert!(state.last_finite == state.trainer && state.trainer.is_some() == (kept > 0));
             let message =

@@ -47,7 +47,7 @@ pub(crate) fn train<T>(
     let outcome = training.iterate();
     let outcome = training.leave_group(outcome);
     training.progress.finish();
-    training.session.wait_for_checkpoint()?;
+    training.session.store.wait_for_checkpoint()?;
     training.clock.warn_of_checkpoints(&training.variant.name);
     let stopped = outcome?;
     if let Some(stopped) = &stopped {
@@ -61,8 +61,8 @@ pub(crate) fn train<T>(
 /// # Errors
 /// A usage error if the devices cannot share its steps; a failure if its state is damaged or of other settings.
 pub(crate) fn check_states(session: &Session) -> Result<()> {
-    let Session { recipe, devices, splits, state, .. } = session;
-    for (variant, state) in recipe.variants().iter().zip(&state.variants) {
+    let Session { recipe, devices, splits, store, .. } = session;
+    for (variant, state) in recipe.variants().iter().zip(&store.state.variants) {
         let Some(name) = &state.trainer else { continue };
         // No image is read here, so that none has to lie on the device.
         let loader =

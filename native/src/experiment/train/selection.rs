@@ -67,7 +67,7 @@ pub(crate) fn evaluate(
         let mut metadata = session.metadata(at)?;
         metadata.head = Some(trainer.config().head.clone());
         let bytes = pollster::block_on(trainer.checkpoint(metadata).to_bytes())?;
-        session.keep_best(at, iteration, bytes);
+        session.store.keep_best(at, iteration, bytes);
         held_up = began.elapsed();
     }
     session.variant_state_mut(at).evaluations.push(SelectionEvaluation { iteration, value, metrics });
@@ -133,7 +133,7 @@ pub(crate) fn stopped_by_patience(
 pub(crate) fn best_before(session: &Session, at: usize, last: u64) -> Result<Option<Candidate>> {
     let variant = session.variant_state(at);
     let (Some(best), Some(name)) = (best(&variant.evaluations), &variant.best) else { return Ok(None) };
-    let bytes = session.state.files.read(&session.folder, name)?;
+    let bytes = session.store.state.files.read(&session.store.folder, name)?;
     if best.iteration == last {
         return Ok(None);
     }
@@ -200,21 +200,21 @@ mod tests {
         let ended = |name: &str, stop: Option<u64>| {
             let mut session = session(&place.path().join(name), SELECTING);
             let variant = session.recipe.variants().remove(0);
-            let mut events = EventLog::open(&session.folder, &variant.name).unwrap();
+            let mut events = EventLog::open(&session.store.folder, &variant.name).unwrap();
             if let Some(stop) = stop {
                 let mut training = VariantTraining::open(&mut session, first(&variant), &mut events).unwrap();
                 for completed in 0..stop - 1 {
                     let result = training.step().and_then(|()| training.evaluate_if_due());
                     assert!(training.end_iteration(result, completed).unwrap().is_none());
-                    training.session.wait_for_checkpoint().unwrap();
+                    training.session.store.wait_for_checkpoint().unwrap();
                 }
                 training.step().unwrap();
                 assert!(training.lacks_evaluation());
                 let result = training.interruptible(|training| Err(training.session.interrupted()));
                 let error = training.end_iteration(result, stop - 1).err().unwrap();
                 assert!(error.is::<Interrupted>(), "{error}");
-                training.session.wait_for_checkpoint().unwrap();
-                let written = RunState::read(&session.folder).unwrap().unwrap();
+                training.session.store.wait_for_checkpoint().unwrap();
+                let written = RunState::read(&session.store.folder).unwrap().unwrap();
                 let state = &written.variants[0];
                 assert_eq!(state.iteration, stop);
                 let restored = state.last_finite.clone().unwrap();
@@ -222,15 +222,15 @@ mod tests {
                     !restored.contains(&format!("iteration-{stop}.")),
                     "the evaluation may find divergence"
                 );
-                session.state = written;
+                session.store.state = written;
             }
             let mut training = VariantTraining::open(&mut session, first(&variant), &mut events).unwrap();
             assert!(training.iterate().unwrap().is_none());
-            training.session.wait_for_checkpoint().unwrap();
+            training.session.store.wait_for_checkpoint().unwrap();
             let bytes = pollster::block_on(training.trainer.to_bytes()).unwrap();
-            session.log.flush().unwrap();
-            let lines = fs::read_to_string(session.folder.path("metrics.jsonl")).unwrap();
-            (bytes, lines, session.state.variants[0].evaluations.clone())
+            session.store.log.flush().unwrap();
+            let lines = fs::read_to_string(session.store.folder.path("metrics.jsonl")).unwrap();
+            (bytes, lines, session.store.state.variants[0].evaluations.clone())
         };
         let straight = ended("straight", None);
         assert_eq!(straight.2.iter().map(|made| made.iteration).collect::<Vec<_>>(), [2, 4, 6]);
@@ -244,24 +244,24 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let mut session = session(&place.path().join("run"), SELECTING);
         let variant = session.recipe.variants().remove(0);
-        let mut events = EventLog::open(&session.folder, &variant.name).unwrap();
+        let mut events = EventLog::open(&session.store.folder, &variant.name).unwrap();
         let mut training = VariantTraining::open(&mut session, first(&variant), &mut events).unwrap();
         for completed in 0..2 {
             assert_eq!(training.clock.checkpoint_share(), 0.0);
             let result = training.step().and_then(|()| training.evaluate_if_due());
             if completed == 1 {
-                let best = training.session.state.variants[0].best.clone().unwrap();
-                assert!(!training.session.folder.path(best).exists());
+                let best = training.session.store.state.variants[0].best.clone().unwrap();
+                assert!(!training.session.store.folder.path(best).exists());
                 assert!(training.clock.checkpoint_share() > 0.0);
             }
             assert!(training.end_iteration(result, completed).unwrap().is_none());
         }
-        training.session.wait_for_checkpoint().unwrap();
-        let written = RunState::read(&session.folder).unwrap().unwrap();
-        written.files.verify(&session.folder).unwrap();
+        training.session.store.wait_for_checkpoint().unwrap();
+        let written = RunState::read(&session.store.folder).unwrap().unwrap();
+        written.files.verify(&session.store.folder).unwrap();
         let state = &written.variants[0];
         assert_eq!((state.iteration, state.evaluations.len()), (2, 1));
-        assert!(state.best.is_some() && state.best == session.state.variants[0].best);
+        assert!(state.best.is_some() && state.best == session.store.state.variants[0].best);
     }
 
     #[test]
@@ -269,7 +269,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let mut session = session(&place.path().join("run"), SELECTING);
         let variant = session.recipe.variants().remove(0);
-        let mut events = EventLog::open(&session.folder, &variant.name).unwrap();
+        let mut events = EventLog::open(&session.store.folder, &variant.name).unwrap();
         let training = VariantTraining::open(&mut session, first(&variant), &mut events).unwrap();
         let best = |state: &RunState, folder: &RunFolder| {
             state.files.verify(folder).unwrap();
@@ -277,23 +277,23 @@ mod tests {
             (state.files.read(folder, &name).unwrap(), name)
         };
         // Perhaps still being written when the next one is begun.
-        training.session.checkpoint(0, &training.trainer, CheckpointKind::ByTime).unwrap();
-        training.session.keep_best(0, 1, vec![1]);
-        training.session.keep_best(0, 2, vec![2]);
-        training.session.checkpoint(0, &training.trainer, CheckpointKind::ByTime).unwrap();
-        training.session.wait_for_checkpoint().unwrap();
-        let folder = session.folder.clone();
+        training.session.store.checkpoint(0, &training.trainer, CheckpointKind::ByTime).unwrap();
+        training.session.store.keep_best(0, 1, vec![1]);
+        training.session.store.keep_best(0, 2, vec![2]);
+        training.session.store.checkpoint(0, &training.trainer, CheckpointKind::ByTime).unwrap();
+        training.session.store.wait_for_checkpoint().unwrap();
+        let folder = session.store.folder.clone();
         let written = RunState::read(&folder).unwrap().unwrap();
         assert_eq!(best(&written, &folder), (vec![2], "state/arm-0-best-2.safetensors".to_owned()));
         assert!(!folder.path("state/arm-0-best-1.safetensors").exists());
 
-        session.keep_best(0, 3, vec![3]);
-        session.wait_for_checkpoint().unwrap();
+        session.store.keep_best(0, 3, vec![3]);
+        session.store.wait_for_checkpoint().unwrap();
         // Killed here, the run goes on from the state before.
         assert_eq!(best(&RunState::read(&folder).unwrap().unwrap(), &folder).0, [2]);
-        let name = session.state.variants[0].best.clone().unwrap();
-        assert_eq!(session.state.files.read(&folder, &name).unwrap(), [3]);
-        session.save().unwrap();
+        let name = session.store.state.variants[0].best.clone().unwrap();
+        assert_eq!(session.store.state.files.read(&folder, &name).unwrap(), [3]);
+        session.store.save().unwrap();
         assert_eq!(best(&RunState::read(&folder).unwrap().unwrap(), &folder).0, [3]);
     }
 
@@ -303,18 +303,19 @@ mod tests {
         let ended = |name: &str, is_killed: bool| {
             let mut session = session(&place.path().join(name), SELECTING);
             let variant = session.recipe.variants().remove(0);
-            let mut events = EventLog::open(&session.folder, &variant.name).unwrap();
+            let mut events = EventLog::open(&session.store.folder, &variant.name).unwrap();
             if is_killed {
                 let mut training = VariantTraining::open(&mut session, first(&variant), &mut events).unwrap();
                 (0..2).for_each(|_| training.step().unwrap());
                 training.evaluate_if_due().unwrap();
                 training.checkpoint_without_sharing().unwrap();
-                training.session.wait_for_checkpoint().unwrap();
-                let earlier = training.session.state.variants[0].best.clone();
-                training.session.keep_best(0, 4, vec![4]);
-                assert!(earlier.is_some() && training.session.state.variants[0].best != earlier);
+                training.session.store.wait_for_checkpoint().unwrap();
+                let earlier = training.session.store.state.variants[0].best.clone();
+                training.session.store.keep_best(0, 4, vec![4]);
+                assert!(earlier.is_some() && training.session.store.state.variants[0].best != earlier);
                 // The memory of the process is gone.
-                let Session { folder, recipe, devices, splits, weights, .. } = session;
+                let Session { recipe, devices, splits, weights, store, .. } = session;
+                let folder = store.folder;
                 let written = RunState::read(&folder).unwrap().unwrap();
                 written.files.verify(&folder).unwrap();
                 assert_eq!(written.variants[0].best, earlier);
@@ -322,9 +323,10 @@ mod tests {
             }
             let mut training = VariantTraining::open(&mut session, first(&variant), &mut events).unwrap();
             assert!(training.iterate().unwrap().is_none());
-            training.session.wait_for_checkpoint().unwrap();
-            let state = &session.state.variants[0];
-            let best = session.state.files.read(&session.folder, state.best.as_ref().unwrap()).unwrap();
+            training.session.store.wait_for_checkpoint().unwrap();
+            let state = &session.store.state.variants[0];
+            let best =
+                session.store.state.files.read(&session.store.folder, state.best.as_ref().unwrap()).unwrap();
             (best, state.evaluations.clone())
         };
         assert!(ended("straight", false) == ended("killed", true));
@@ -338,22 +340,23 @@ mod tests {
         let lines = |name: &str, resumes: bool| {
             let mut session = session(&place.path().join(name), &recipe);
             let variant = session.recipe.variants().remove(0);
-            let mut events = EventLog::open(&session.folder, &variant.name).unwrap();
+            let mut events = EventLog::open(&session.store.folder, &variant.name).unwrap();
             let mut training = VariantTraining::open(&mut session, first(&variant), &mut events).unwrap();
             (0..4).for_each(|_| training.step().unwrap());
             let evaluated =
                 |(iteration, value)| SelectionEvaluation { iteration, value, metrics: Metrics::new() };
-            training.session.state.variants[0].evaluations = [(2, 0.9), (4, 0.1)].map(evaluated).to_vec();
+            training.session.store.state.variants[0].evaluations =
+                [(2, 0.9), (4, 0.1)].map(evaluated).to_vec();
             training.checkpoint_without_sharing().unwrap();
-            training.session.wait_for_checkpoint().unwrap();
+            training.session.store.wait_for_checkpoint().unwrap();
             let stopped = match resumes {
                 true => VariantTraining::open(&mut session, first(&variant), &mut events).unwrap().iterate(),
                 false => training.iterate(),
             };
             assert!(stopped.unwrap().is_some_and(|stopped| stopped.reason == StopReason::NoBetter));
-            session.wait_for_checkpoint().unwrap();
-            session.log.flush().unwrap();
-            session.folder.measurements().unwrap()
+            session.store.wait_for_checkpoint().unwrap();
+            session.store.log.flush().unwrap();
+            session.store.folder.measurements().unwrap()
         };
         let (straight, resumed) = (lines("straight", false), lines("resumed", true));
         assert_eq!(straight.iter().map(|line| line.iteration).collect::<Vec<_>>(), [3, 4]);

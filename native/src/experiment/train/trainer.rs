@@ -62,8 +62,8 @@ pub(super) fn open(
     loader: &DataLoader,
     file: Option<&str>,
 ) -> Result<Trainer> {
-    let Session { folder, recipe, devices, splits, weights, state, .. } = session;
-    let bytes = file.map(|name| state.files.read(folder, name)).transpose()?;
+    let Session { recipe, devices, splits, weights, store, .. } = session;
+    let bytes = file.map(|name| store.state.files.read(&store.folder, name)).transpose()?;
     let inputs = TrainerInputs { variant, recipe, train: &splits.train, devices, weights: weights.as_ref() };
     let trainer = inputs.trainer(loader.context(), loader.batches_per_epoch(), bytes.as_deref());
     match file {
@@ -139,7 +139,7 @@ mod tests {
     fn only_a_state_of_a_file_continues_the_run() {
         let place = tempfile::tempdir().unwrap();
         let mut session = session(&place.path().join("run"), "[objective]\nname = \"nt-xent\"\n");
-        session.state.files.keep(&session.folder, "damaged", b"no state").unwrap();
+        session.store.state.files.keep(&session.store.folder, "damaged", b"no state").unwrap();
         let Session { recipe, devices, splits, .. } = &session;
         let (variant, train) = (recipe.variants().remove(0), &splits.train);
         let loader = DataLoader::new(&variant, recipe, train, &devices.first.device).unwrap();

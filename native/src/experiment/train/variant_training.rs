@@ -58,8 +58,8 @@ impl<'a> VariantTraining<'a> {
         let trainer = trainer::open(session, variant, &loader, newest.as_deref())?;
         if newest.is_none() {
             // From here on there is always a state for resuming and for restoring.
-            session.checkpoint(at, &trainer, CheckpointKind::ByCount)?;
-            session.wait_for_checkpoint()?;
+            session.store.checkpoint(at, &trainer, CheckpointKind::ByCount)?;
+            session.store.wait_for_checkpoint()?;
         }
         loader.set_shard(trainer.shard());
         let processes = &session.devices.processes;
@@ -70,7 +70,7 @@ impl<'a> VariantTraining<'a> {
         line(format_args!("{}: training {}", variant.name, session.devices_text));
         let progress = Progress::new(&variant.name, trainer.step_number(), trainer.config().steps);
         let tuning = Tuning::new(&variant.name, session.devices.has_gpu());
-        let following = (session.state.variants.len() - at - 1) as u64;
+        let following = (session.store.state.variants.len() - at - 1) as u64;
         // Patience may end the variant before another step, and its losses since the last line are logged then.
         let learning_rate = trainer.last_learning_rate();
         let (pace, unshared_state) = (Pace::default(), None);
@@ -222,9 +222,9 @@ impl<'a> VariantTraining<'a> {
         let error = self.loader.take_approximation_error().map(|error| ("solve/approximation_error", error));
         let scalars = [("loss", loss), ("learning_rate", learning_rate), ("pace/checkpoints", share)];
         self.events.scalars(count, scalars.into_iter().chain(note.scalars()).chain(error))?;
-        self.session.log.append(&Measurement { variant, iteration: count, loss, learning_rate })?;
+        self.session.store.log.append(&Measurement { variant, iteration: count, loss, learning_rate })?;
         self.events.show()?;
-        self.session.log.show()?;
+        self.session.store.log.show()?;
         self.progress.at(iteration, format_args!("loss {loss:.4}  {note}"));
         Ok(())
     }
