@@ -296,29 +296,15 @@ mod tests {
         assert_eq!(format!("{built:?}"), format!("{:?}", FairCclk(settings)));
     }
 
-    /// An objective that the registry does not have.
+    /// An objective that the registry does not have, with a name of its own or with one that the registry has.
     #[derive(Debug, Serialize)]
-    struct Own {}
+    struct Own<const IS_NAMESAKE: bool> {}
 
-    impl Described for Own {
-        const SPEC: Spec = Spec { name: "own", ..Spec::BASE };
+    impl<const IS_NAMESAKE: bool> Described for Own<IS_NAMESAKE> {
+        const SPEC: Spec = Spec { name: if IS_NAMESAKE { "nt-xent" } else { "own" }, ..Spec::BASE };
     }
 
-    impl Objective for Own {
-        fn evaluate(&self, _: &Batch) -> Result<Evaluation> {
-            unreachable!()
-        }
-    }
-
-    /// An objective with the name of one that the registry has.
-    #[derive(Debug, Serialize)]
-    struct Namesake {}
-
-    impl Described for Namesake {
-        const SPEC: Spec = Spec { name: "nt-xent", ..Spec::BASE };
-    }
-
-    impl Objective for Namesake {
+    impl<const IS_NAMESAKE: bool> Objective for Own<IS_NAMESAKE> {
         fn evaluate(&self, _: &Batch) -> Result<Evaluation> {
             unreachable!()
         }
@@ -334,9 +320,10 @@ mod tests {
             assert!(error.contains("`kernel.temp_z`"), "{error}");
         }
         // The section of the namesake trained NT-Xent.
-        for (refused, name) in
-            [(ObjectiveConfig::of(&Own {}), "own"), (ObjectiveConfig::of(&Namesake {}), "nt-xent")]
-        {
+        for (refused, name) in [
+            (ObjectiveConfig::of(&Own::<false> {}), "own"),
+            (ObjectiveConfig::of(&Own::<true> {}), "nt-xent"),
+        ] {
             let remedy = "give the objective to an algorithm, such as `Single`";
             let expected = format!("`objective` is {name}, but its type is none of simile-core; {remedy}");
             assert_eq!(refused.unwrap_err().to_string(), expected);
