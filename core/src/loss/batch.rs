@@ -375,6 +375,13 @@ mod tests {
             let (objective, input) = (objective.into(), input.into());
             assert_eq!(error, Error::InputForm { objective, input, given, expected });
         }
+        // The second method is the remedy.
+        let on_device = Batch::views(random(4, 3, 1), random(4, 3, 2)).with_tensor("z", rows());
+        let error = build("fair-cclk", None, Value::Null).unwrap().evaluate(&on_device).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`z` was added by `Batch::with_tensor`; `fair-cclk` needs it by `Batch::with_condition` here"
+        );
     }
 
     /// HardNeg-CCLK took `z` in place of the tensors, and each objective a `z` that was solved for ahead in place of rows on the host.

@@ -35,8 +35,10 @@ fn a_recipe_that_does_not_name_the_patients_is_noted() {
     fs::write(place.path().join("mine.toml"), recipe).unwrap();
     let note = "images.csv: `patient` seems to name the patient, or another subject, of each picture";
     let remedy = "write subject = \"patient\" in [data.table]";
-    let train = ["train", "mine.toml", "--data", "scans", "--device", "cpu"];
-    let said = stderr(place.path(), &train);
+    // The note stands before a refusal that comes once the pictures are read, so that nothing is trained.
+    let nowhere = "probe.condition=nowhere";
+    let train = ["train", "mine.toml", "--data", "scans", "--device", "cpu", "--set", nowhere];
+    let said = complaint(place.path(), &train, 2);
     assert!(said.contains(note) && said.contains(remedy), "{said}");
     let check = ["data", "check", "mine.toml", "--data", "scans"];
     assert!(stdout(place.path(), &check).contains(note));
@@ -65,8 +67,8 @@ fn a_recipe_that_does_not_name_the_patients_is_noted() {
     let said = stdout(place.path(), &check);
     assert!(!said.contains("seems to name"), "{said}");
     let (validation, selection) = ("data.validation=12", "selection={ held_out = 12, every = 1 }");
-    for (out, held_out) in [("validation", validation), ("selection", selection)] {
-        let said = stderr(place.path(), &[&train[..], &["--set", held_out, "--out", out]].concat());
+    for held_out in [validation, selection] {
+        let said = complaint(place.path(), &[&train[..], &["--set", held_out]].concat(), 2);
         assert!(said.contains(note) && said.contains(remedy), "{held_out}: {said}");
     }
     let with_validation = by_part.edited("test = 12", "test = 12\nvalidation = 12");
@@ -86,7 +88,7 @@ fn an_empty_cell_among_the_patients_of_a_folder_is_said_once() {
     let gaps = "column `patient` has empty cells, so rows of one patient may be in both splits";
     let few = ["--set", "train.iterations=1", "--set", "probe.steps=2", "--device", "cpu", "--out", "run"];
     for command in [
-        &[&["train", "scans", "--hide", "hospital"][..], &few].concat()[..],
+        &[&["train", "scans", "--hide", "hospital", "--variant", "plain"][..], &few].concat()[..],
         &["data", "check", "scans"],
         &["init", "scans"],
     ] {
@@ -353,6 +355,9 @@ fn a_recipe_that_leaves_nothing_out_is_refused(place: &Path) {
     let output = simile(place, &["data", "check", "strict.toml", "--data", "scans"]).assert().code(1);
     let said = stdout_of(output.get_output());
     assert!(said.contains("line 5: column `age` is empty") && said.contains("23.png"), "{said}");
+    let reason = stderr_of(output.get_output());
+    let refusal = "a run would refuse the pictures in scans: ";
+    assert!(reason.contains(refusal) && reason.contains("column `age` is empty"), "{reason}");
     let run = complaint(place, &["train", "strict.toml", "--data", "scans"], 1);
     assert!(run.contains("column `age` is empty"), "{run}");
     let table = complaint(place, &["data", "check", "table", "--data", "scans"], 2);

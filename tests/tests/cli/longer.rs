@@ -36,7 +36,8 @@ fn more_iterations_are_asked_for_and_nothing_else_is() {
 
     // Several variants, each resumed from its state, with a new report.
     fs::write(place.path().join("tiny.toml"), TWO_VARIANTS).unwrap();
-    train(place.path(), &["tiny.toml", "--out", "two", "--set", "train.iterations=4"]);
+    let narrow = "variant.Fair.objective.kernel={ name = \"rbf\", sigma = 0.1 }";
+    train(place.path(), &["tiny.toml", "--out", "two", "--set", "train.iterations=4", "--set", narrow]);
     // The longer run makes them again.
     for file in ["model.safetensors", "figures.json"] {
         fs::remove_file(place.path().join("two").join(file)).unwrap();
@@ -44,6 +45,8 @@ fn more_iterations_are_asked_for_and_nothing_else_is() {
     train(place.path(), &["--resume", "two", "--set", "train.iterations=6"]);
     let two = result(&place.path().join("two"));
     assert_eq!((&two["arms"][0]["iterations"], &two["arms"][1]["iterations"]), (&6.into(), &6.into()));
+    // It is found before the first step, so that the longer run reads it from the state.
+    assert_eq!(two["arms"][1]["kernel"], "too-narrow");
     assert!(complaint(place.path(), &["train", "--resume", "two"], 2).contains("has finished"));
 }
 

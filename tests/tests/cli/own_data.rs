@@ -156,7 +156,8 @@ fn a_run_that_is_judged_by_validation_is_embedded_with_the_words_of_its_table() 
     // The answer on the run, that on its table, and all that the command says beside that.
     let judged = |out: &str, more: &[&str]| {
         let train = ["train", "scans.toml", "--data", "scans", "--out", out, "--device", "cpu"];
-        let train = [&train[..], &["--set", "train.iterations=1"], more].concat();
+        let short = ["--variant", "plain", "--set", "train.iterations=1"];
+        let train = [&train[..], &short, more].concat();
         simile(place.path(), &train).assert().success();
         let table = format!("{out}.parquet");
         let said = stderr(place.path(), &["embed", out, "--out", &table, "--device", "cpu"]);

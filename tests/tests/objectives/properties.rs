@@ -1,9 +1,12 @@
 //! Invariances of objectives: the order of the batch, the order of the views, the length of raw embeddings and the size
-//! of the tiles do not matter.
+//! of the tiles do not matter, and neither does a request of details.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use burn::tensor::DType;
 use simile_core::loss::batch::Batch;
 use simile_core::loss::spec::InputKind;
+use simile_core::loss::specs;
 use simile_core::numeric::matrix::Matrix;
 
 use crate::batches::{Inputs, Outcome, Setting, batches, evaluate, settings};
@@ -151,6 +154,78 @@ fn the_size_of_the_tiles_does_not_matter() {
     );
 }
 
+/// The intermediate results that an objective has in every step: they are parts of its loss or of its gradient.
+fn free_results(objective: &str) -> &'static [&'static str] {
+    match objective {
+        "align-uniform" => &["align", "uniform"],
+        "biasbal" | "cross-entropy" => &["per_sample"],
+        "biascon-total" => &["ce", "con"],
+        "byol" => &["one_way_mean"],
+        "end" => &["R_orthogonal", "R_parallel", "ce", "reg"],
+        "lff" => &["weights"],
+        "lnl" => &["ce", "entropy"],
+        "swav" => &["assignments_a", "assignments_b", "prototypes_normalised"],
+        "swav-sinkhorn" => &["assignments"],
+        "vae" => &["divergence", "reconstruction_error"],
+        _ => &[],
+    }
+}
+
+/// The objectives that have no results beside those, in the order of their names.
+const WITHOUT_DETAILS: [&str; 19] = [
+    "barlow-twins",
+    "biasbal",
+    "byol",
+    "cmc",
+    "cross-entropy",
+    "decoupled-uniformity",
+    "di",
+    "end",
+    "fair-cclk-trainable",
+    "jtt",
+    "learned-mixin",
+    "lff",
+    "lnl",
+    "lnl-adversary",
+    "rubi",
+    "swav",
+    "swav-sinkhorn",
+    "vae",
+    "wcl-triplet",
+];
+
+/// The names of the intermediate results.
+fn results(outcome: &Outcome) -> BTreeSet<&str> {
+    outcome.aux.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+/// Training steps computed many of them, and nothing read them.
+#[test]
+fn details_are_computed_on_request_and_change_no_bit() {
+    let (_, labels, bias) = batches().remove(0);
+    let mut has_details = BTreeMap::new();
+    for (seed, setting) in settings().into_iter().enumerate() {
+        let name = setting.spec.name;
+        let inputs = Inputs::random(name, &labels, &bias, 4, seed as u64);
+        let outcome = |is_detailed| {
+            evaluate(setting.objective.as_ref(), &inputs.batch(DType::F64).with_details(is_detailed))
+        };
+        // A batch on which it is not defined.
+        let Ok(plain) = outcome(false) else { continue };
+        let detailed = outcome(true).unwrap();
+        assert_eq!((plain.loss, &plain.gradients), (detailed.loss, &detailed.gradients), "{setting}");
+        let [of_step, of_request] = [&plain, &detailed].map(results);
+        let free: BTreeSet<&str> = free_results(name).iter().copied().collect();
+        assert_eq!(of_step, free, "{setting}");
+        assert!(of_step.is_subset(&of_request), "{setting}: {of_request:?}");
+        *has_details.entry(name).or_insert(true) &= of_step.len() < of_request.len();
+    }
+    assert!(specs().all(|spec| has_details.contains_key(spec.name)), "{has_details:?}");
+    let without: Vec<&str> =
+        has_details.iter().filter(|(_, has_details)| !**has_details).map(|(name, _)| *name).collect();
+    assert_eq!(without, WITHOUT_DETAILS);
+}
+
 /// Integer inputs with other names for the same groups, in the same order, half of them negative.
 fn renamed(batch: Batch, inputs: &Inputs) -> Batch {
     inputs.indices.iter().fold(batch, |batch, (name, values)| {
@@ -160,7 +235,7 @@ fn renamed(batch: Batch, inputs: &Inputs) -> Batch {
 
 #[test]
 fn groups_may_have_any_names_and_classes_count_from_0() {
-    let mut groups = std::collections::BTreeSet::new();
+    let mut groups = BTreeSet::new();
     for setting in settings().into_iter().filter(|setting| !setting.spec.inputs.is_empty()) {
         for (kind, labels, bias) in batches() {
             let inputs = Inputs::random(setting.spec.name, &labels, &bias, 4, 17);

@@ -193,16 +193,21 @@ impl WeightsOfViews {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::kernel::Kernel;
     use crate::loss::finite_difference::random;
 
-    /// On a GPU such a ridge gave weights without a meaning.
+    /// On a GPU such a ridge, and such a bandwidth, gave weights without a meaning.
     #[test]
-    fn a_ridge_that_is_not_above_0_is_refused_on_a_device_too() {
-        for lambda in [-1.0, 0.0, f64::NAN] {
-            let settings = CclkSettings { lambda, ..CclkSettings::default() };
+    fn a_number_out_of_range_is_refused_on_a_device_too() {
+        let refusal = |settings: CclkSettings| {
             let weights = settings.weights_on_device(random(3, 2, 1), random(3, 2, 2), &random(3, 4, 3));
-            let error = weights.map(drop).unwrap_err().to_string();
+            weights.map(drop).unwrap_err().to_string()
+        };
+        for lambda in [-1.0, 0.0, f64::NAN] {
+            let error = refusal(CclkSettings { lambda, ..CclkSettings::default() });
             assert!(error.starts_with(&format!("`lambda` is {lambda}, ")), "{error}");
         }
+        let error = refusal(CclkSettings { kernel: Kernel::rbf(0.0), ..CclkSettings::default() });
+        assert!(error.starts_with("`kernel.temp_z` is 0, "), "{error}");
     }
 }

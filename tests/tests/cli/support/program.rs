@@ -10,10 +10,11 @@ use serde_json::Value;
 /// One thread, because tests run side by side, so that threads of each process would only wait for each other: they took a third of
 /// the time. No GPU, which `auto` would look for at each start and choose on some machines: the tests of devices name theirs. Other test
 /// programs run it with all threads.
-pub(crate) const ALONE: [(&str, &str); 3] = [
+pub(crate) const ALONE: [(&str, &str); 4] = [
     ("RAYON_NUM_THREADS", "1"),
     ("VK_DRIVER_FILES", "/dev/null"),
     ("__EGL_VENDOR_LIBRARY_FILENAMES", "/dev/null"),
+    ("CUDA_VISIBLE_DEVICES", ""),
 ];
 
 /// `simile` with arguments, in a folder where it may write.
