@@ -57,11 +57,17 @@ fn equations(spec: &Spec) -> Value {
     }
 }
 
-/// The difference of a form from the others, and the numbers that it sets beside its formula.
+/// The difference of a form from the others, and what it sets beside its formula; `weights` only where it states them.
 fn form(form: &Form) -> Value {
     let defaults: Map<String, Value> =
         form.default.into_iter().map(|(parameter, value)| (parameter.to_owned(), value.into())).collect();
-    json!({ "name": form.name, "meaning": form.meaning, "defaults": defaults, "ridgeGrows": form.ridge_grows })
+    let mut entry = json!({
+        "name": form.name, "meaning": form.meaning, "defaults": defaults, "ridgeGrows": form.ridge_grows,
+    });
+    if let Some(weights) = form.weights {
+        entry["weights"] = json!(weights);
+    }
+    entry
 }
 
 /// The variants of an objective whose parameters are given, the default one first; none where they then agree.
@@ -103,6 +109,8 @@ mod tests {
         assert_eq!(fair["equations"][1]["variant"], "paper");
         // The weights of the form itself, not those of the kernel alone.
         for name in ["weaksup-cclk", "fair-cclk", "hardneg-cclk"] {
+            let stated = |at: usize| entry(name)["forms"][at]["weights"].as_str().unwrap();
+            assert_eq!([0, 1, 2].map(stated), ["normalised", "paper", "released"], "{name}");
             let weights = |at: usize| {
                 entry(name)["equations"][at]["lines"].as_array().unwrap().last().unwrap().to_string()
             };

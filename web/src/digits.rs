@@ -60,3 +60,19 @@ fn colours(dataset: &Dataset) -> Vec<u8> {
         _ => Vec::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use simile_core::data::synthetic::colour_mnist::{PALETTE, PALETTE_NAMES};
+
+    #[test]
+    fn the_pages_have_the_colours_of_the_palette_and_their_names() {
+        let of_pages = include_str!("../../www/src/background.ts");
+        for (name, [red, green, blue]) in PALETTE_NAMES.into_iter().zip(PALETTE) {
+            let line = format!(r##"["{name}", "#{red:02x}{green:02x}{blue:02x}"],"##);
+            assert!(of_pages.contains(&line), "www/src/background.ts lacks `{line}`");
+        }
+        let colours = of_pages.matches("\", \"#").count();
+        assert_eq!(colours, PALETTE.len(), "www/src/background.ts has other colours too");
+    }
+}

@@ -21,6 +21,7 @@ export default async function (job, page, serve) {
   const refused = await page.locator("#refused li").allTextContents();
   await namesParameters(lab, page);
   await writesFormulas(lab, page);
+  await showsTheWeightsOfEachForm(lab, page);
   return { snippets, objectives, refused, hardneg, forms };
 }
 
@@ -74,6 +75,18 @@ async function showsTheWeightsOfTheChoice({ settled }, page) {
   await choose(page, OBJECTIVE, "fair-cclk");
   const [form] = await list(page, "left", FORM).locator("option").allTextContents();
   assert.equal(form, "as normalised (default)");
+}
+
+/** The map shows the weights that core states for a form. */
+async function showsTheWeightsOfEachForm({ open, settled }, page) {
+  await open(`#left=nt-xent&${BESIDE}`);
+  const shown = async (nth, value) => {
+    await list(page, "left", nth).selectOption(value);
+    await settled();
+    return page.inputValue("#weight-scheme");
+  };
+  assert.equal(await shown(OBJECTIVE, "fair-cclk"), "normalised");
+  for (const form of ["paper", "released", "normalised"]) assert.equal(await shown(FORM, form), form);
 }
 
 /** The page warns of the one kernel under which no two samples are alike. */

@@ -45,7 +45,7 @@ export interface ListedInput {
   readonly meaning: string;
 }
 
-/** A form of an objective, with the numbers that it sets beside its formula. */
+/** A form of an objective, with what it sets beside its formula. */
 export interface ListedForm {
   readonly name: Variant;
   /** The difference from the other forms. */
@@ -54,6 +54,8 @@ export interface ListedForm {
   readonly defaults: Readonly<Record<string, number>>;
   /** True if the ridge of its weights is `lambda` times the number of samples. */
   readonly ridgeGrows: boolean;
+  /** The weights that it uses, by the name under which `weigh` returns them; absent if it has no kernel, or uses those of `paper`. */
+  readonly weights?: "paper" | "released" | "normalised";
 }
 
 /** An objective as `LossLab.objectives` lists it. */

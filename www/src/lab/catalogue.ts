@@ -11,7 +11,7 @@ import type {
 } from "simile-web";
 import { biases, conditions, labels, type Samples } from "./samples.js";
 import { BANDWIDTH, hasControl, type Settings, valueOf } from "./settings.js";
-import { type WeightScheme, weightSchemeOf } from "./weight-scheme.js";
+import type { WeightScheme } from "./weight-scheme.js";
 
 /** An objective that the lab can run. */
 export type Offered = Extract<ListedObjective, { parameters: readonly string[] }>;
@@ -100,15 +100,14 @@ export class Catalogue {
     return this.usesKernel(choice) && !this.offered.get(choice.objective)?.inputs.includes("z");
   }
 
-  /** The weights that a choice with a kernel uses. */
-  weightSchemeOf({ objective, variant }: Choice): WeightScheme {
-    return weightSchemeOf(variant, this.offered.get(objective)?.variants ?? []);
+  /** The weights that a choice with a kernel uses: as they come from the kernel, unless its form states others. */
+  weightSchemeOf(choice: Choice): WeightScheme {
+    return this.#formOf(choice)?.weights ?? "paper";
   }
 
   /** True if the ridge of the weights of a choice is `lambda` times the number of samples. */
-  ridgeGrows({ objective, variant }: Choice): boolean {
-    const entry = this.offered.get(objective);
-    return (entry && formOf(entry, variant))?.ridgeGrows ?? false;
+  ridgeGrows(choice: Choice): boolean {
+    return this.#formOf(choice)?.ridgeGrows ?? false;
   }
 
   /** The difference of a form from the others; `undefined` for an objective without a choice of forms. */
@@ -156,6 +155,11 @@ export class Catalogue {
     const wants = this.offered.get(objective)?.inputs ?? [];
     const variables = Object.entries(VARIABLES).filter(([name]) => wants.includes(name));
     return Object.fromEntries(variables.map(([name, of]) => [name, of(samples)]));
+  }
+
+  #formOf({ objective, variant }: Choice): ListedForm | undefined {
+    const entry = this.offered.get(objective);
+    return entry && formOf(entry, variant);
   }
 }
 

@@ -17,9 +17,9 @@ export const BANDWIDTH: ListedParameter = {
   slider: { low: 0.03, high: 10, start: 0.5, scale: "logarithmic" },
 };
 
-/** True if the lab has a control for a parameter: a slider, a box to tick, or a choice among several names. */
-export function hasControl({ kind, slider, names = [] }: ListedParameter): boolean {
-  return slider !== undefined || kind === "flag" || (kind === "choice" && names.length > 1);
+/** True if the lab has a control for a parameter: a slider, a box to tick, or a choice among names. */
+export function hasControl({ kind, slider }: ListedParameter): boolean {
+  return slider !== undefined || kind === "flag" || kind === "choice";
 }
 
 /** The value of a parameter: as set, else its default, else the one that a slider starts with. */

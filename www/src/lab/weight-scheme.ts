@@ -16,12 +16,3 @@ export function makingOf(scheme: WeightScheme, ridge: string): string {
   if (scheme === "normalised") return `${weights} without the own pair and what is below 0, in rows of sum 1`;
   return `${weights}, from a K with a diagonal of 1, without the own pair and what is below the clip`;
 }
-
-/**
- * The weights that a variant of a kernel objective uses; the default is the normalised ones. An objective that has no
- * normalised ones takes weights as they come from the kernel, in all `variants`.
- */
-export function weightSchemeOf(variant: string, variants: readonly string[]): WeightScheme {
-  if (!variants.includes("normalised")) return "paper";
-  return WEIGHT_SCHEMES.find((name) => name === variant) ?? "normalised";
-}

@@ -17,13 +17,14 @@ use crate::numeric::matrix::Matrix;
 
 /// The formulas of the three objectives.
 pub(super) const VARIANTS: &[Form] = &[
-    Form::new("normalised", "non-negative weights in rows of sum 1; ours"),
-    Form::new("paper", "weights as they come, across views").directed(),
+    Form::new("normalised", "non-negative weights in rows of sum 1; ours").weights(WeightScheme::Normalised),
+    Form::new("paper", "weights as they come, across views").weights(WeightScheme::Paper).directed(),
     Form::new(
         "released",
         "diagonal of K set to 1; own pair and weights below `clip_threshold` set to 0, not renormalised; \
          sums in the logarithms clamped into [1e-7, 1e20]",
-    ),
+    )
+    .weights(WeightScheme::Released),
 ];
 
 /// Their parameters.
@@ -41,8 +42,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::number("clip_threshold", Range::Within(0.0, 1.0), 1e-6, "weights below this are set to 0")
         .between(1e-9, 1.0)
         .only_in("released"),
-    Parameter::flag("symmetric", false, "averages the directions a to b and b to a, as printed")
-        .only_in("paper"),
+    Parameter::flag("symmetric", "averages the directions a to b and b to a, as printed").only_in("paper"),
 ];
 
 /// Settings of the three objectives.
@@ -128,8 +128,8 @@ impl ConditionedByKernel for CclkSettings {
         &self.kernel
     }
 
-    fn ridge(&self, _samples: usize) -> Result<f64> {
-        Ok(self.lambda)
+    fn ridge(&self, _samples: usize) -> f64 {
+        self.lambda
     }
 
     fn weights(&self, z: &Matrix) -> Result<ConditionWeights> {

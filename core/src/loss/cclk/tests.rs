@@ -4,10 +4,11 @@ use burn::tensor::DType;
 
 use super::super::batch::Batch;
 use super::super::finite_difference::{random, read, value};
-use super::super::{Aux, Evaluation, Objective, build};
-use super::{CclkSettings, FairCclk, TrainableFairCclk};
+use super::super::{Aux, Evaluation, Objective, build, specs};
+use super::{CclkSettings, FairCclk, HardNegCclk, TrainableFairCclk, WeakSupCclk};
 use crate::kernel::Kernel;
 use crate::kernel::conditional::WeightScheme;
+use crate::loss::spec::Described as _;
 use crate::numeric::matrix::Matrix;
 
 /// An objective of this family with an RBF kernel, and an approximation if a rank is given.
@@ -39,6 +40,26 @@ fn of_a_far_sample(name: &str, far: f64, temperature: f64, dtype: DType) -> (f64
     let evaluation = build(name, None, parameters).unwrap().evaluate(&batch).unwrap();
     let loss = read(evaluation.loss.unsqueeze())[(0, 0)];
     (loss, read(evaluation.gradients["view_a"].clone()))
+}
+
+/// The lab shows the weights that a form states.
+#[test]
+fn a_form_states_the_weights_of_its_settings() {
+    for spec in [WeakSupCclk::SPEC, FairCclk::SPEC, HardNegCclk::SPEC] {
+        for form in spec.variants {
+            let parameters = serde_json::json!({ "variant": form.name });
+            let settings: CclkSettings = serde_json::from_value(parameters).unwrap();
+            assert_eq!(form.weights, Some(settings.variant), "{} {}", spec.name, form.name);
+        }
+    }
+    for spec in specs() {
+        for form in spec.variants {
+            let normalises =
+                build(spec.name, Some(form.name), serde_json::Value::Null).unwrap().normalises_weights();
+            let states = form.weights == Some(WeightScheme::Normalised);
+            assert!(states || !normalises, "{} {} does not state its weights", spec.name, form.name);
+        }
+    }
 }
 
 #[test]

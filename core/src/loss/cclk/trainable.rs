@@ -41,6 +41,7 @@ use super::super::views::TwoViews;
 use super::super::{Evaluation, Objective};
 use crate::error::{Error, Result, shown};
 use crate::kernel::Kernel;
+use crate::kernel::conditional::WeightScheme;
 use crate::loss::batch::Batch;
 use crate::loss::pairwise::{EMPTY, other_view};
 use crate::loss::spec::{Described, Family, Form, Input, Parameter, Range, Spec, VIEW_A, VIEW_B, Z};
@@ -166,7 +167,7 @@ impl Described for TrainableFairCclk {
             Z,
             Input::rows("log_sigma", "[1, 1]", "logarithm of the bandwidth, which gets a gradient"),
         ],
-        variants: &[Form::new("normalised", "rows of weights sum to 1")],
+        variants: &[Form::new("normalised", "rows of weights sum to 1").weights(WeightScheme::Normalised)],
         parameters: &[
             Parameter::temperature(0.5),
             Parameter::number("lambda", Range::Moderate, 0.01, "ridge of (K + lambda I)^-1 K").symbol("λ"),
@@ -242,7 +243,8 @@ mod tests {
 
     #[test]
     fn its_value_is_that_of_fair_cclk() {
-        let fair = FairCclk(CclkSettings { kernel: Kernel::rbf(0.8), ..CclkSettings::default() });
+        let variant = TrainableFairCclk::SPEC.variants[0].weights.unwrap();
+        let fair = FairCclk(CclkSettings { kernel: Kernel::rbf(0.8), variant, ..CclkSettings::default() });
         let batch = batch(0.8_f64.ln());
         assert!((value(&TrainableFairCclk::default(), &batch) - value(&fair, &batch)).abs() < 1e-9);
     }

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::kernel::conditional::WeightScheme;
+
 /// One of several formulas that an objective has.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Form {
@@ -18,6 +20,9 @@ pub struct Form {
     /// True if the ridge of its weights is `lambda` times the number of samples.
     #[serde(skip)]
     pub ridge_grows: bool,
+    /// The scheme of its weights; `None` if it has no kernel, or takes `W` as it comes, as [`WeightScheme::Paper`] does.
+    #[serde(skip)]
+    pub weights: Option<WeightScheme>,
     /// As [`Spec::directed`](super::Spec::directed), of this form.
     pub directed: bool,
     /// As [`Spec::detached`](super::Spec::detached), of this form.
@@ -33,6 +38,7 @@ impl Form {
             sets_only: None,
             default: None,
             ridge_grows: false,
+            weights: None,
             directed: false,
             detached: false,
         }
@@ -55,6 +61,11 @@ impl Form {
     /// The same form, whose ridge is `lambda` times the number of samples.
     pub const fn ridge_grows(self) -> Self {
         Self { ridge_grows: true, ..self }
+    }
+
+    /// The same form, whose weights are those of a scheme.
+    pub const fn weights(self, scheme: WeightScheme) -> Self {
+        Self { weights: Some(scheme), ..self }
     }
 
     /// The same form, in which the first views alone are anchors.
