@@ -27,9 +27,9 @@ def describe(objective: str) -> dict[str, Any]:
 
     `pytorch` is the source of the same loss in PyTorch, which runs on any device. Some objectives have one; it is `None` for
     the others, such as `fair-cclk-trainable`. Its last function has the name of the objective (`fair_cclk`). It takes the
-    required inputs in their order, a condition as `[b, e]`, and then the parameters by name, except `approximation`,
-    `lambda_effective` and `similarity`. `hardneg_cclk` takes `z_a` and `z_b` in place of `z`. Under autocast it needs
-    embeddings in `float32`, inside `torch.autocast(device, enabled=False)`.
+    required inputs in their order, a condition as `[b, e]`, and then the parameters by name, except `approximation`.
+    `hardneg_cclk` takes `z_a` and `z_b` in place of `z`. Under autocast it needs embeddings in `float32`, inside
+    `torch.autocast(device, enabled=False)`.
 
     Raises:
         ValueError: there is no objective of that name; the message lists the nearest names.

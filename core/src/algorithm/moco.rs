@@ -185,7 +185,7 @@ mod tests {
         let average = MovingAverage::constant(momentum).unwrap();
         MomentumContrast::new(
             &network(4),
-            MoCo { temperature: 0.5, ..MoCo::default() },
+            MoCo { temperature: 0.5 },
             average,
             queue,
             &Device::flex(),

@@ -34,9 +34,6 @@ pub struct KernelConfig {
     /// Factors (product), at least one, each with `start` below `end`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub factors: Option<Vec<Factor>>,
-    /// The formula of the kernel, for the reader; not used.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub formula: Option<String>,
 }
 
 /// A bandwidth, given as a number or as a rule.

@@ -22,11 +22,7 @@ pub trait ConditionedByKernel {
 
     /// The ridge `r` of the weights `(K + r I)⁻¹ K` of `samples` samples, as it is added to the diagonal of `K`: `lambda` of CCL-K,
     /// and of [`KernelDecoupledUniformity`](crate::loss::KernelDecoupledUniformity) `lambda * samples` as printed, `lambda` as released.
-    ///
-    /// # Errors
-    /// [`Error::Parameter`](crate::error::Error::Parameter) for `lambda_effective` of
-    /// [`KernelDecoupledUniformity`](crate::loss::KernelDecoupledUniformity), if `lambda` and `samples` make another ridge.
-    fn ridge(&self, samples: usize) -> Result<f64>;
+    fn ridge(&self, samples: usize) -> f64;
 
     /// `W = (K + r I)⁻¹ K` of the rows of `z`, with the objective's approximation, before its form clips or divides.
     ///

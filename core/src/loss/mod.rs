@@ -149,7 +149,7 @@ pub use infonce::cmc::Cmc;
 pub use infonce::dc::{Dc, Dclw};
 pub use infonce::dcl::Dcl;
 pub use infonce::hcl::Hcl;
-pub use infonce::info_nce::{FairInfoNce, InfoNce, Similarity};
+pub use infonce::info_nce::{FairInfoNce, InfoNce};
 pub use infonce::moco::MoCo;
 pub use infonce::nt_xent::NtXent;
 pub use infonce::weaksup_info_nce::WeakSupInfoNce;

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::Request;
 use super::finite::{compare, not_finite, refused, visit};
 use super::input_values::{InputValues, check_views};
+use super::stated;
 use crate::error::{Error, Result};
 use crate::loss;
 use crate::loss::batch::Batch;
@@ -21,7 +22,7 @@ pub struct LossRequest {
     pub objective: String,
     /// Its variant; the objective's default if absent.
     pub variant: Option<String>,
-    /// Its parameters, a JSON object or null.
+    /// Its parameters, a JSON object or null, as those of a [`Request`].
     pub params: Value,
     /// Its inputs by name.
     pub inputs: BTreeMap<String, InputValues>,
@@ -65,7 +66,8 @@ impl LossRequest {
     /// An input or parameter is unknown, missing, not finite or has the wrong shape; or a result is not a finite number: then
     /// the message names the parameter or input that is furthest from 1; or the device failed.
     pub async fn differentiate(&self, device: &Device, dtype: DType) -> Result<LossAndGradients> {
-        let objective = loss::build(&self.objective, self.variant.as_deref(), self.params.clone())?;
+        let params = stated::parameters(&self.objective, &self.params);
+        let objective = loss::build(&self.objective, self.variant.as_deref(), params)?;
         self.check_names(objective.spec())?;
         let batch = self.inputs.iter().try_fold(
             Batch::default().with_unit_rows(self.unit_rows),

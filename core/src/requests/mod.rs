@@ -15,6 +15,7 @@ mod lff;
 mod loss_request;
 mod optim;
 mod outcome;
+mod stated;
 mod unique_keys;
 mod warnings;
 
@@ -59,7 +60,7 @@ pub struct Request {
     /// Its variant; the objective's default if absent.
     #[serde(default)]
     pub variant: Option<String>,
-    /// Its parameters.
+    /// Its parameters, and keys that files of reference numbers state beside them: `K` of `moco`, `formula` of a kernel.
     #[serde(default)]
     pub params: Value,
     /// Its inputs.
@@ -129,7 +130,8 @@ impl Request {
     /// # Errors
     /// An input or parameter is unknown, missing, not finite or has the wrong shape; the error names it.
     pub fn evaluate(&self, device: &Device, dtype: DType, tile: Option<usize>) -> Result<Evaluation> {
-        let objective = loss::build(&self.objective, self.variant.as_deref(), self.params.clone())?;
+        let params = stated::parameters(&self.objective, &self.params);
+        let objective = loss::build(&self.objective, self.variant.as_deref(), params)?;
         self.check_names(objective.spec())?;
         let batch = self.batch(device, dtype)?.with_tile(tile).with_details(true);
         objective.evaluate(&batch)

@@ -70,6 +70,33 @@ fn precision_and_tiles_change_rounding_alone() {
     }
 }
 
+/// Files of reference numbers state such keys.
+#[test]
+fn a_key_that_a_case_only_states_changes_no_answer() {
+    let kernel = || json!({ "name": "rbf", "sigma": 1.0 });
+    let mut stated = kernel();
+    stated["formula"] = "exp(-||z-z'||^2/(2 sigma^2))".into();
+    for (objective, plain, with) in [
+        ("info-nce", json!({}), json!({ "similarity": "cosine" })),
+        ("kernel-decoupled-uniformity", json!({}), json!({ "lambda_effective": 0.01 })),
+        ("moco", json!({}), json!({ "K": 4 })),
+        ("rebias-hsic", json!({}), json!({ "kernel": "exp(-||.||^2/(2 sigma^2))" })),
+        ("swav", json!({}), json!({ "nmb_crops": 2 })),
+        ("fair-cclk", json!({ "kernel": kernel() }), json!({ "kernel": stated })),
+        ("kceo-weights", json!({ "kernel": kernel() }), json!({ "kernel": stated })),
+    ] {
+        let answer_to = |params: Value| {
+            let mut case = case(objective, params);
+            let rows = case["inputs"]["view_b"].clone();
+            case["inputs"][if objective == "moco" { "queue" } else { "prototypes" }] = rows;
+            answer(written(&case).path(), &["loss", "case.json"])
+        };
+        assert_eq!(answer_to(with), answer_to(plain), "{objective}");
+    }
+    let other = written(&case("info-nce", json!({ "similarity": "dot" })));
+    assert!(complaint(other.path(), &["loss", "case.json"], 2).contains("unknown field `similarity`"));
+}
+
 #[test]
 fn what_is_not_known_is_a_usage_error() {
     let place = written(&case("nt-xnt", json!({})));

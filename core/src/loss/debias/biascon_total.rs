@@ -83,11 +83,7 @@ impl Described for BiasConTotal {
         parameters: &[
             Parameter::temperature(0.07),
             Parameter::number("ce_weight", Range::Factor, 0.01, "factor of the cross-entropy"),
-            Parameter::flag(
-                "bias_balanced",
-                false,
-                "shifts the scores by the logarithm of the prior of their bias",
-            ),
+            Parameter::flag("bias_balanced", "shifts the scores by the logarithm of the prior of their bias"),
         ],
         module: module_path!(),
         ..Spec::BASE

@@ -121,7 +121,12 @@ impl Described for DomainIndependent {
 impl Objective for DomainIndependent {
     fn check(&self) -> Result<()> {
         if self.domains == 0 {
-            return Err(Error::parameter("domains", 0, "expected the number of values of the bias"));
+            // A setting that is not given is 0.
+            return Err(Error::parameter(
+                "domains",
+                "missing or 0",
+                "expected the number of values of the bias",
+            ));
         }
         Ok(())
     }
@@ -198,6 +203,7 @@ mod tests {
     fn columns_must_divide_into_domains() {
         let three = DomainIndependent { domains: 4 };
         assert!(three.evaluate(&batch()).unwrap_err().to_string().contains("multiple of 4"));
-        assert!(DomainIndependent::default().check().unwrap_err().to_string().contains("domains"));
+        let refused = DomainIndependent::default().check().unwrap_err().to_string();
+        assert!(refused.contains("`domains` is missing"), "{refused}");
     }
 }

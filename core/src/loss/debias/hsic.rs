@@ -36,14 +36,11 @@ pub struct RebiasHsic {
     pub sigma_x: f64,
     /// Bandwidth of the kernel of `view_b`, 1e-12 to 1e12.
     pub sigma_y: f64,
-    /// The formula of the kernel, which files of reference numbers state; it has no effect.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub kernel: Option<String>,
 }
 
 impl Default for RebiasHsic {
     fn default() -> Self {
-        Self { sigma_x: 1.0, sigma_y: 1.0, kernel: None }
+        Self { sigma_x: 1.0, sigma_y: 1.0 }
     }
 }
 

@@ -26,30 +26,19 @@ use crate::loss::spec::{CLUSTERS, Described, Family, Form, Parameter, Spec, VIEW
 use crate::loss::views::TwoViews;
 use crate::numeric::label_groups::LabelGroups;
 
-/// The similarity of two embeddings.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Similarity {
-    /// Their cosine.
-    #[default]
-    Cosine,
-}
-
 /// InfoNCE across views; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct InfoNce {
     /// Divisor of the cosines, 1e-12 to 1e12.
     pub temperature: f64,
-    /// `cosine`, the only supported similarity.
-    pub similarity: Similarity,
     /// Averages the directions a to b and b to a.
     pub symmetric: bool,
 }
 
 impl Default for InfoNce {
     fn default() -> Self {
-        Self { temperature: 0.5, similarity: Similarity::Cosine, symmetric: false }
+        Self { temperature: 0.5, symmetric: false }
     }
 }
 
@@ -69,12 +58,7 @@ impl Described for InfoNce {
         directed: true,
         parameters: &[
             Parameter::temperature(0.5),
-            Parameter::choice(
-                "similarity",
-                &["cosine"],
-                "similarity of embeddings; the cosine is the only one",
-            ),
-            Parameter::flag("symmetric", false, "averages the directions a to b and b to a"),
+            Parameter::flag("symmetric", "averages the directions a to b and b to a"),
         ],
         pytorch: Some(concat!(include_str!("across.py"), include_str!("info_nce.py"))),
         module: module_path!(),
@@ -129,7 +113,7 @@ impl Described for FairInfoNce {
         directed: true,
         parameters: &[
             Parameter::temperature(0.5),
-            Parameter::flag("symmetric", false, "averages the directions a to b and b to a"),
+            Parameter::flag("symmetric", "averages the directions a to b and b to a"),
         ],
         pytorch: Some(concat!(include_str!("across.py"), include_str!("fair_info_nce.py"))),
         module: module_path!(),

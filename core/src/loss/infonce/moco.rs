@@ -11,7 +11,7 @@
 //! step. He et al., *Momentum Contrast for Unsupervised Visual Representation Learning* (2020), eq. 1.
 //!
 //! Paper and released code agree. Defaults as published: temperature 0.07 (0.2 in
-//! MoCo v2), a queue of 65,536 (`K`, checked if given), a momentum of 0.999. Use it if a batch is too small for
+//! MoCo v2), a queue of 65,536 rows, a momentum of 0.999. Use it if a batch is too small for
 //! negatives. Defined for every batch and queue of at least one row.
 
 use burn::tensor::Tensor;
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use simile_kernels::gemm;
 
 use super::bank::against_bank;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective};
 use crate::loss::spec::{Described, Family, Input, InputNetworks, Parameter, Spec, VIEW_A, VIEW_B};
@@ -31,14 +31,11 @@ use crate::loss::views::TwoViews;
 pub struct MoCo {
     /// Divisor of the cosines, 1e-12 to 1e12.
     pub temperature: f64,
-    /// Rows of the queue, checked if given.
-    #[serde(rename = "K")]
-    pub queue_size: Option<usize>,
 }
 
 impl Default for MoCo {
     fn default() -> Self {
-        Self { temperature: 0.07, queue_size: None }
+        Self { temperature: 0.07 }
     }
 }
 
@@ -60,10 +57,7 @@ impl Described for MoCo {
         networks: InputNetworks::Averaged,
         algorithms: &["moco"],
         directed: true,
-        parameters: &[
-            Parameter::temperature(0.07),
-            Parameter::integer("K", [0, u64::MAX], 65_536, "rows of the queue, checked").only_checked(),
-        ],
+        parameters: &[Parameter::temperature(0.07)],
         module: module_path!(),
         ..Spec::BASE
     };
@@ -74,10 +68,6 @@ impl Objective for MoCo {
         let views = TwoViews::of(batch, self.name())?;
         let (queries, keys) = (views.a.rows(), views.b.rows());
         let queue = batch.tensor(self.name(), "queue")?;
-        let [size, _] = queue.dims();
-        if let Some(expected) = self.queue_size.filter(|&expected| expected != size) {
-            return Err(Error::shape("queue", format!("{expected} rows (K)"), format!("{size} rows")));
-        }
         let compared = against_bank(
             queries.clone(),
             keys.clone(),

@@ -61,8 +61,6 @@ pub struct Swav {
     pub sinkhorn_iterations: usize,
     /// Indices of the assigned views, from 0.
     pub crops_for_assign: Vec<usize>,
-    /// Number of views, checked if given.
-    pub nmb_crops: Option<usize>,
     /// The definition of the gradient of the prototypes.
     pub variant: Variant,
 }
@@ -74,7 +72,6 @@ impl Default for Swav {
             epsilon: 0.05,
             sinkhorn_iterations: 3,
             crops_for_assign: vec![0, 1],
-            nmb_crops: None,
             variant: Variant::Paper,
         }
     }
@@ -117,7 +114,6 @@ impl Described for Swav {
                 "[0, 1]",
                 "views whose codes are computed, a list of integers from 0",
             ),
-            Parameter::integer("nmb_crops", [0, u64::MAX], 2, "number of views, checked").only_checked(),
         ],
         module: module_path!(),
         ..Spec::BASE
@@ -225,16 +221,13 @@ impl Swav {
     }
 
     fn check_views(&self, views: usize) -> Result<()> {
-        match (self.nmb_crops, self.crops_for_assign.iter().find(|&&v| v >= views)) {
-            (Some(expected), _) if expected != views => {
-                Err(Error::parameter("nmb_crops", expected, &format!("but the batch holds {views} views")))
-            }
-            (_, Some(v)) => Err(Error::parameter(
+        match self.crops_for_assign.iter().find(|&&v| v >= views) {
+            Some(v) => Err(Error::parameter(
                 "crops_for_assign",
                 v,
                 &format!("but the batch holds {views} views, from 0"),
             )),
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 }

@@ -103,8 +103,7 @@ pub struct Spec {
     /// PyTorch source of the same loss. Some objectives have one; it is `None` for the others, such as `fair-cclk-trainable`. Its
     /// last function has the objective's name and takes the required inputs in their order, the parameters by name (`lambda` as
     /// `lambda_`), and `variant` if there are several forms. `hardneg_cclk` takes `z_a` and `z_b` in place of `z`. The source leaves out
-    /// `approximation`, which changes how `W` is solved, `lambda_effective`, which is only checked, and `similarity`, which has
-    /// one value.
+    /// `approximation`, which changes how `W` is solved.
     pub pytorch: Option<&'static str>,
     /// The module that documents it, by `module_path!()`.
     #[serde(skip)]

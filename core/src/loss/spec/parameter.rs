@@ -25,8 +25,6 @@ pub struct Parameter {
     pub meaning: &'static str,
     /// The only form that reads it; all do if there is none.
     pub form: Option<&'static str>,
-    /// True if it is only checked against a value that follows from the batch size, as `lambda_effective` is.
-    pub follows_batch: bool,
     /// The number at which a slider starts: the default, or a common value where that is `null`.
     start: Option<f64>,
     /// The lowest and highest number worth trying, if the range is too wide to show it.
@@ -158,7 +156,7 @@ impl Kind {
     fn worth_trying(self, start: f64) -> Option<(f64, f64)> {
         Some(match self {
             Self::Number(Range::Moderate | Range::Positive) => (start / MANY_TIMES, start * MANY_TIMES),
-            Self::Number(Range::Factor | Range::Within(0.0, f64::MAX)) => (0.0, (4.0 * start).max(1.0)),
+            Self::Number(Range::Factor) => (0.0, (4.0 * start).max(1.0)),
             Self::Number(Range::Probability) => (0.0, 0.99),
             Self::Number(Range::Share) => (0.01, 1.0),
             Self::Number(Range::Within(low, high)) => (low, high),
@@ -176,7 +174,6 @@ impl fmt::Display for Range {
             Self::Share => write!(f, "above 0, to 1"),
             Self::Moderate => write!(f, "1e-12 to 1e12"),
             Self::Factor => write!(f, "0 to 1e12"),
-            Self::Within(low, f64::MAX) => write!(f, "{} or more", shown(*low)),
             Self::Within(low, high) => write!(f, "{} to {}", shown(*low), shown(*high)),
         }
     }
@@ -203,18 +200,7 @@ impl Parameter {
             DefaultValue::Integer(value) => Some(value as f64),
             _ => None,
         };
-        Self {
-            name,
-            symbol: None,
-            kind,
-            default,
-            null: None,
-            meaning,
-            form: None,
-            follows_batch: false,
-            start,
-            between: None,
-        }
+        Self { name, symbol: None, kind, default, null: None, meaning, form: None, start, between: None }
     }
 
     /// A number.
@@ -241,9 +227,9 @@ impl Parameter {
         Self::new(name, Kind::Integer { low, high }, DefaultValue::Required, meaning)
     }
 
-    /// Yes or no.
-    pub const fn flag(name: &'static str, default: bool, meaning: &'static str) -> Self {
-        Self::new(name, Kind::Flag, DefaultValue::Flag(default), meaning)
+    /// Yes or no, no by default.
+    pub const fn flag(name: &'static str, meaning: &'static str) -> Self {
+        Self::new(name, Kind::Flag, DefaultValue::Flag(false), meaning)
     }
 
     /// One of some names, the first of which is the default.
@@ -269,16 +255,6 @@ impl Parameter {
     /// The same parameter, `null` if it is not given.
     pub const fn null_by_default(self, null: &'static str) -> Self {
         Self { default: DefaultValue::Null, ..self.or_null(null) }
-    }
-
-    /// The same parameter, `null` by default. If given, it is only compared with the value that follows from others.
-    pub const fn only_checked(self) -> Self {
-        Self { start: None, ..self.null_by_default("not checked") }
-    }
-
-    /// The same parameter, [compared](Self::only_checked) with a value that follows from the number of samples of a batch.
-    pub const fn following_batch(self) -> Self {
-        Self { follows_batch: true, ..self.only_checked() }
     }
 
     /// The same parameter, which a single form reads.

@@ -43,7 +43,7 @@ use super::contex_terms::{INPUTS, Labels, Terms};
 use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
-use crate::loss::pairwise::{LogSumExp, Positives, Reductions, log_add, other_view, where_present};
+use crate::loss::pairwise::{Positives, Reductions, log_add, where_present};
 use crate::loss::reduction::{BASE_TEMPERATURE, REDUCTION, Reduction, Scale};
 use crate::loss::spec::{Described, Family, Form, Parameter, Range, Spec};
 use crate::loss::views::TwoViews;
@@ -147,13 +147,10 @@ impl Objective for ConTeX {
         let mix = self.mix();
         let pairs = views.compare_stacked(batch, self.temperature)?;
         let mut pairs = pairs.with_weights(labels.label.pair_weights());
-        let (group, excluded) = (labels.label.clone(), labels.excluded.clone());
-        let terms = Terms {
-            positives: pairs.add_mean(Positives::Group { group, excluded }),
-            other_classes: pairs.add_log_sum_exp(LogSumExp::other_label()),
-            own: pairs.add_mean(Positives::Partner(other_view(views.size))),
-            other_samples: pairs.add_log_sum_exp(LogSumExp::other_samples(views.size)),
-        };
+        let terms = Terms::of(&mut pairs, &labels, views.size, |group, excluded, _| Positives::Group {
+            group,
+            excluded,
+        });
         let result = pairs
             .evaluate(|reductions| terms.l_a(reductions) * mix + self.l_b(terms, reductions) * (1.0 - mix))?;
         let reductions = result.reductions.clone();

@@ -26,7 +26,7 @@ use super::contex_terms::{INPUTS, Labels, Terms};
 use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
-use crate::loss::pairwise::{LogSumExp, Positives, other_view};
+use crate::loss::pairwise::Positives;
 use crate::loss::reduction::{BASE_TEMPERATURE, REDUCTION, Reduction, Scale};
 use crate::loss::spec::{Described, Family, Form, Parameter, Range, Spec};
 use crate::loss::views::TwoViews;
@@ -108,14 +108,11 @@ impl Objective for ConTeXClipped {
         let labels = Labels::of(batch, self.name(), &views)?;
         let pairs = views.compare_stacked(batch, self.temperature)?;
         let mut pairs = pairs.with_weights(labels.label.pair_weights());
-        let (group, excluded) = (labels.label.clone(), labels.excluded.clone());
-        let other_classes = pairs.add_log_sum_exp(LogSumExp::other_label());
-        let terms = Terms {
-            positives: pairs.add_mean(Positives::Farther { group, excluded, than: other_classes }),
-            other_classes,
-            own: pairs.add_mean(Positives::Partner(other_view(views.size))),
-            other_samples: pairs.add_log_sum_exp(LogSumExp::other_samples(views.size)),
-        };
+        let terms = Terms::of(&mut pairs, &labels, views.size, |group, excluded, than| Positives::Farther {
+            group,
+            excluded,
+            than,
+        });
         let result = pairs.evaluate(|reductions| {
             terms.l_a(reductions) * self.mix + terms.l_b_of_nt_xent(reductions) * (1.0 - self.mix)
         })?;

@@ -5,7 +5,10 @@ use burn::tensor::Tensor;
 use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation};
-use crate::loss::pairwise::{LogSumExpHandle, MeanHandle, Reductions, log_add, where_present};
+use crate::loss::pairwise::{
+    LogSumExp, LogSumExpHandle, MeanHandle, PairwiseLoss, Positives, Reductions, log_add, other_view,
+    where_present,
+};
 use crate::loss::spec::{BIAS, CLASSES, Input, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
 use crate::numeric::label_groups::LabelGroups;
@@ -63,6 +66,27 @@ pub(super) struct Terms {
 }
 
 impl Terms {
+    /// Adds the reductions to a comparison of the stacked rows of `size` samples. `positives` gives those of `L_a` from the rows of the
+    /// label, the rows that are excluded, and the log-sum-exp over the other classes.
+    pub(super) fn of<'a>(
+        pairs: &mut PairwiseLoss<'a>,
+        labels: &Labels,
+        size: usize,
+        positives: impl FnOnce(LabelGroups, LabelGroups, LogSumExpHandle) -> Positives<'a>,
+    ) -> Self {
+        let other_classes = pairs.add_log_sum_exp(LogSumExp::other_label());
+        Self {
+            positives: pairs.add_mean(positives(
+                labels.label.clone(),
+                labels.excluded.clone(),
+                other_classes,
+            )),
+            other_classes,
+            own: pairs.add_mean(Positives::Partner(other_view(size))),
+            other_samples: pairs.add_log_sum_exp(LogSumExp::other_samples(size)),
+        }
+    }
+
     /// `L_a`; 0 without a positive or a negative.
     pub(super) fn l_a(self, reductions: &Reductions) -> Tensor<1> {
         let negatives = reductions.log_sum_exp(self.other_classes);

@@ -19,9 +19,9 @@
 //! The default is that of [`DecoupledUniformity`](crate::loss::DecoupledUniformity) and of the published experiments, so that the
 //! two have the same default of `t`. The poster's scaling keeps the strength of the ridge at every batch size; at the published 256
 //! it is 256 times the released one. `lambda` is 0.01 as released; `null` means `1 / sqrt(b)`, and so does 0 in the released form,
-//! as in its code. `lambda_effective`, if given, is checked against the ridge. The RBF kernel is `exp(-d^2 / (2 sigma^2))`; CCL-K's
-//! released code has `exp(-d^2 / temp_z)`, which is the same for `temp_z = 2 sigma^2`. In released code the cosine kernel raises an
-//! error, and data sets without a prior use the class label instead.
+//! as in its code. The RBF kernel is `exp(-d^2 / (2 sigma^2))`; CCL-K's released code has `exp(-d^2 / temp_z)`, which is the same for
+//! `temp_z = 2 sigma^2`. In released code the cosine kernel raises an error, and data sets without a prior use the class label
+//! instead.
 //!
 //! With `K_Z = I` and a ridge of 0 it is [`DecoupledUniformity`](crate::loss::DecoupledUniformity). With `b = 1` loss
 //! and gradient are 0. A singular `K_Z + r I` is an error.
@@ -36,7 +36,7 @@ use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
 use super::potential::{T_AS_PRINTED, T_AS_RELEASED, default_t, uniformity};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::kernel::Kernel;
 use crate::kernel::conditional::{
     ConditionWeights, DenseSolve, Forecast, HostWeightProduct, SolvedCondition, WeightProduct,
@@ -57,8 +57,6 @@ pub struct KernelDecoupledUniformity {
     pub t: Option<f64>,
     /// Ridge, 0 to 1e12, before the variant's scaling; `None`, and as released also 0, for `1 / sqrt(b)`.
     pub lambda: Option<f64>,
-    /// The expected ridge after scaling.
-    pub lambda_effective: Option<f64>,
     /// Kernel of the prior.
     pub kernel: Kernel,
     /// The scaling of the ridge, and the default of `t`.
@@ -67,13 +65,7 @@ pub struct KernelDecoupledUniformity {
 
 impl Default for KernelDecoupledUniformity {
     fn default() -> Self {
-        Self {
-            t: None,
-            lambda: Some(0.01),
-            lambda_effective: None,
-            kernel: Kernel::rbf(1.0),
-            variant: Variant::Released,
-        }
+        Self { t: None, lambda: Some(0.01), kernel: Kernel::rbf(1.0), variant: Variant::Released }
     }
 }
 
@@ -82,14 +74,9 @@ impl KernelDecoupledUniformity {
         self.t.unwrap_or(default_t(self.variant))
     }
 
-    /// The ridge, or any above 0 in place of one that does not fit the samples, which ends the step with an error.
-    fn ridge_to_plan_with(&self, samples: usize) -> f64 {
-        self.ridge(samples).unwrap_or(1.0)
-    }
-
     /// The forecast of a solve.
     fn forecast(&self, samples: usize) -> Forecast<'_> {
-        Forecast::new(&self.kernel, samples, self.ridge_to_plan_with(samples), self.gram_diagonal())
+        Forecast::new(&self.kernel, samples, self.ridge(samples), self.gram_diagonal())
     }
 }
 
@@ -119,13 +106,6 @@ impl Described for KernelDecoupledUniformity {
                 .symbol("λ")
                 .between(1e-5, 100.0)
                 .or_null("1 / sqrt(b)"),
-            Parameter::number(
-                "lambda_effective",
-                Range::Within(0.0, f64::MAX),
-                0.0,
-                "the ridge that the scaling is expected to give, checked",
-            )
-            .following_batch(),
             Parameter::kernel(r#"{ "name": "rbf", "sigma": 1.0 }"#, "kernel of the prior"),
         ],
         pytorch: Some(concat!(
@@ -140,7 +120,7 @@ impl Described for KernelDecoupledUniformity {
 
 impl ConditionedByKernel for KernelDecoupledUniformity {
     fn solve(&self, z: &Matrix, device: &Device) -> Result<SolvedCondition> {
-        let product = HostWeightProduct::new(&self.kernel, z, self.ridge(z.rows())?, device)?;
+        let product = HostWeightProduct::new(&self.kernel, z, self.ridge(z.rows()), device)?;
         Ok(SolvedCondition::Product(Arc::new(product)))
     }
 
@@ -156,24 +136,17 @@ impl ConditionedByKernel for KernelDecoupledUniformity {
         &self.kernel
     }
 
-    fn ridge(&self, samples: usize) -> Result<f64> {
+    fn ridge(&self, samples: usize) -> f64 {
         let is_given = |lambda: &f64| *lambda != 0.0 || self.variant == Variant::Paper;
         let lambda = self.lambda.filter(is_given).unwrap_or(1.0 / (samples as f64).sqrt());
-        let ridge = match self.variant {
+        match self.variant {
             Variant::Paper => lambda * samples as f64,
             Variant::Released => lambda,
-        };
-        match self.lambda_effective {
-            Some(expected) if (ridge - expected).abs() > 1e-9 * expected.abs().max(1.0) => {
-                let reason = format!("but lambda and {samples} samples make a ridge of {ridge}");
-                Err(Error::parameter("lambda_effective", expected, &reason))
-            }
-            _ => Ok(ridge),
         }
     }
 
     fn weights(&self, z: &Matrix) -> Result<ConditionWeights> {
-        ConditionWeights::solve(&self.kernel, z, self.ridge(z.rows())?, self.gram_diagonal())
+        ConditionWeights::solve(&self.kernel, z, self.ridge(z.rows()), self.gram_diagonal())
     }
 }
 
@@ -194,7 +167,7 @@ impl Objective for KernelDecoupledUniformity {
             Some(SolvedCondition::Product(product)) => WeightProduct::of(product, &centroids),
             _ => {
                 let prior = batch.condition(self.name(), "z", views.size)?;
-                WeightProduct::new(&self.kernel, prior, self.ridge(views.size)?, &centroids)?
+                WeightProduct::new(&self.kernel, prior, self.ridge(views.size), &centroids)?
             }
         };
         let estimated = weights.apply(centroids)?;

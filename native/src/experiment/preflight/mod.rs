@@ -1,7 +1,6 @@
 //! Checks before a run has a folder: all stages after training are run once, with random features of some images
 //! instead of those of a network, so that a run which would fail at its end fails at once.
 
-mod batches;
 mod figures;
 mod keys;
 mod leak_warnings;
@@ -13,7 +12,6 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result};
 
-use self::batches::check_batches;
 use self::figures::check_figures;
 use self::keys::{check_evaluated, check_ridge, check_variables, place_of};
 use self::probes::check_probes;
@@ -22,7 +20,7 @@ use crate::config::Recipe;
 use crate::config::variant::RecipeVariant;
 use crate::console::line;
 use crate::devices::DeviceSet;
-use crate::exit::{message_with_causes, usage};
+use crate::exit::{Subject, message_with_causes, usage, usage_about};
 use crate::experiment::memory::counts;
 use crate::experiment::memory::step::{TrainingImages, check_step};
 use crate::experiment::prepare::context::Context;
@@ -33,7 +31,6 @@ use crate::experiment::step_settings::side_of_pictures;
 use crate::experiment::train::trainer::TrainerInputs;
 use crate::run_folder::record::{KernelFaults, Warnings};
 
-pub(super) use self::batches::check_length;
 pub(crate) use self::leak_warnings::{WarningTerms, class_warning, leak_warnings};
 pub(super) use self::probes::metric_names;
 pub(crate) use self::probes::{check_classes, check_measured};
@@ -42,10 +39,12 @@ pub(super) use self::warnings::{print_unreached_stage_warnings, unreached_stage_
 /// Checks that every device computes in the recipe's precision.
 ///
 /// # Errors
-/// A usage error that names the device.
+/// A usage error that names the key, and says which networks or devices do.
 pub(super) fn check_precision(recipe: &Recipe, devices: &DeviceSet) -> Result<()> {
     for device in devices.all() {
-        recipe.train.precision.check(&recipe.encoder.config, &device.device).map_err(usage)?;
+        let checked = recipe.train.precision.check(&recipe.encoder.config, &device.device);
+        let place = || recipe.origin.of(&["train", "precision"]);
+        checked.map_err(|error| usage(format_args!("{}{error}", place())))?;
     }
     Ok(())
 }
@@ -132,7 +131,6 @@ fn check_variant(
     let train = &splits.train;
     let context = Context::new(&variant.objective, train, recipe.train.seed)?;
     drop(Order::of(&variant.objective, &context, recipe.train.sampling(train.len()))?);
-    check_batches(variant, recipe, &context, train)?;
     let inputs = TrainerInputs { variant, recipe, train, devices, weights: None };
     let trainer = inputs.trainer(&context, 1, None)?;
     let scores = trainer.config().head.output;
@@ -141,6 +139,10 @@ fn check_variant(
             "{}: its network gives {scores} scores; `head.output`, {width}, is the width of projections",
             variant.name
         ));
+    }
+    // Its figures would fail too, as if only the evaluation read too many columns.
+    if let (Some(kernel), Some(z)) = (warnings::kernel(&variant.objective), context.condition()) {
+        kernel.fits(&z).map_err(|error| usage_about(Subject::ObjectiveKey("kernel"), error))?;
     }
     check_figures(variant, recipe, splits)?;
     doubts(variant, recipe, &context, train)
