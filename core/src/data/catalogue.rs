@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Condition, Dataset, DatasetError, ImageSet, Result, check_labels};
-use crate::numeric::split::{select, split_indices, split_subjects};
+use crate::numeric::split::{hold_out, select, split_indices};
 
 /// The split of a data set that a picture belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -155,24 +155,16 @@ impl Catalogue {
     }
 
     /// Moves `count` pictures of one split to another, drawn with a seed; where pictures have subjects, whole ones, as in
-    /// [`split_subjects`].
+    /// [`split_subjects`](crate::numeric::split::split_subjects).
     ///
     /// # Errors
     /// [`DatasetError::Parameter`] if none would be left, or none moved.
     pub fn hold_out(mut self, from: Split, to: Split, count: usize, seed: u64) -> Result<Self> {
         let members = self.of(from);
-        if count == 0 || count >= members.len() {
-            let reason =
-                format!("expected 1 to {} of {} pictures", members.len().saturating_sub(1), members.len());
-            return Err(DatasetError::parameter("pictures to hold out", count, &reason));
-        }
-        let (_, held_out) = match &self.subjects {
-            Some(subjects) => split_subjects(&select(subjects, &members), count, seed).ok_or_else(|| {
-                let reason = "all pictures are of one subject, which is held out as a whole; name other subjects, or none";
-                DatasetError::parameter("pictures to hold out", count, reason)
-            })?,
-            None => split_indices(members.len(), count, seed),
-        };
+        let subjects = self.subjects.as_deref().map(|subjects| select(subjects, &members));
+        let (_, held_out) = hold_out(members.len(), subjects.as_deref(), count, seed).map_err(|fault| {
+            DatasetError::parameter("pictures to hold out", count, &fault.reason("pictures"))
+        })?;
         for at in held_out.into_iter().filter_map(|at| members.get(at)) {
             if let Some(split) = self.splits.get_mut(*at) {
                 *split = to;

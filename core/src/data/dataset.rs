@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Condition, DatasetError, ImageSet, Result};
-use crate::numeric::split::{select, split_indices, split_subjects};
+use crate::numeric::split::{hold_out, select};
 
 /// Images, the class of each, and the variables known for each.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -82,22 +82,13 @@ impl Dataset {
 
     /// Splits into two parts at random: `(the rest, held_out)` with `held_out` samples in the second, both in the
     /// order of this data set. The same seed gives the same parts. If samples have subjects, the second part holds whole ones, as in
-    /// [`split_subjects`].
+    /// [`split_subjects`](crate::numeric::split::split_subjects).
     ///
     /// # Errors
     /// [`DatasetError::Parameter`] if one of the parts would be empty.
     pub fn split(&self, held_out: usize, seed: u64) -> Result<(Self, Self)> {
-        if held_out == 0 || held_out >= self.len() {
-            let range = format!("expected 1 to {} of {} samples", self.len().saturating_sub(1), self.len());
-            return Err(DatasetError::parameter("held_out", held_out, &range));
-        }
-        let (rest, held_out) = match &self.subjects {
-            Some(subjects) => split_subjects(subjects, held_out, seed).ok_or_else(|| {
-                let reason = "all samples are of one subject, which is held out as a whole; name other subjects, or none";
-                DatasetError::parameter("held_out", held_out, reason)
-            })?,
-            None => split_indices(self.len(), held_out, seed),
-        };
+        let (rest, held_out) = hold_out(self.len(), self.subjects.as_deref(), held_out, seed)
+            .map_err(|fault| DatasetError::parameter("held_out", held_out, &fault.reason("samples")))?;
         Ok((self.subset(&rest)?, self.subset(&held_out)?))
     }
 
@@ -123,7 +114,7 @@ impl Dataset {
 }
 
 /// The names `0` to `9`.
-pub fn digit_names() -> Vec<String> {
+pub(super) fn digit_names() -> Vec<String> {
     (0..10).map(|digit| digit.to_string()).collect()
 }
 

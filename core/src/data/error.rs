@@ -132,4 +132,13 @@ impl DatasetError {
     pub fn parameter(name: &str, value: impl ToString, reason: &str) -> Self {
         Self::Parameter { name: name.into(), value: value.to_string(), reason: reason.into() }
     }
+
+    /// The same error; if it is about a parameter, with the `name` by which a user gave it.
+    #[must_use]
+    pub fn with_name(self, name: &str) -> Self {
+        match self {
+            Self::Parameter { value, reason, .. } => Self::Parameter { name: name.into(), value, reason },
+            other => other,
+        }
+    }
 }

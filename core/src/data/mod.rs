@@ -32,8 +32,8 @@ mod transformed;
 
 pub use catalogue::{Catalogue, Split};
 pub use condition::Condition;
-use dataset::check_labels;
-pub use dataset::{Dataset, digit_names};
+pub use dataset::Dataset;
+use dataset::{check_labels, digit_names};
 pub use error::{DatasetError, Result};
 pub use image_set::{ImageFile, ImageSet, ImageSource};
 pub use images::{ImageShape, Images};

@@ -44,9 +44,85 @@ pub fn split_subjects(subjects: &[usize], held_out: usize, seed: u64) -> Option<
     Some((rest, held_samples))
 }
 
+/// The samples that [`split_validation`] splits, for each that it holds out.
+const SAMPLES_FOR_EACH_HELD_OUT: usize = 5;
+
+/// `0..samples`, or `most` of them, split at random into those for fitting and a fifth for validation, both ascending; `None` if there
+/// are too few to hold one out. If the number of the subject of each sample is given, the two parts share no subject, as by
+/// [`split_subjects`].
+pub fn split_validation(
+    samples: usize,
+    subjects: Option<&[usize]>,
+    most: usize,
+    seed: u64,
+) -> Option<(Vec<usize>, Vec<usize>)> {
+    let mut order: Vec<usize> = (0..samples).collect();
+    order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+    order.truncate(most);
+    let held_out = order.len() / SAMPLES_FOR_EACH_HELD_OUT;
+    let (mut fitted, mut validation) = match subjects {
+        None => {
+            let validation = order.split_off(order.len() - held_out);
+            (order, validation)
+        }
+        Some(subjects) => {
+            let (fitted, validation) = split_subjects(&select(subjects, &order), held_out, seed)?;
+            (select(&order, &fitted), select(&order, &validation))
+        }
+    };
+    fitted.sort_unstable();
+    validation.sort_unstable();
+    (!validation.is_empty()).then_some((fitted, validation))
+}
+
 /// The entries `indices` of a list, in that order.
 pub(crate) fn select(list: &[usize], indices: &[usize]) -> Vec<usize> {
     indices.iter().filter_map(|&at| list.get(at).copied()).collect()
+}
+
+/// The reason why samples cannot be held out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HoldOutFault {
+    /// One of the two parts of so many samples would be empty.
+    Count { samples: usize },
+    /// All samples are of one subject.
+    OneSubject,
+}
+
+impl HoldOutFault {
+    /// The reason in words, after the number to hold out; `things` is the word for samples.
+    pub(crate) fn reason(self, things: &str) -> String {
+        match self {
+            Self::Count { samples } => {
+                format!("expected 1 to {} of {samples} {things}", samples.saturating_sub(1))
+            }
+            Self::OneSubject => {
+                format!(
+                    "all {things} are of one subject, which is held out as a whole; name other subjects, or none"
+                )
+            }
+        }
+    }
+}
+
+/// `0..samples` split at random into `(the rest, held_out)`, both ascending and neither empty: with `count` samples in the second, or
+/// with whole subjects, as by [`split_subjects`], if the number of the subject of each sample is given.
+///
+/// # Errors
+/// If one of the parts would be empty.
+pub(crate) fn hold_out(
+    samples: usize,
+    subjects: Option<&[usize]>,
+    count: usize,
+    seed: u64,
+) -> Result<(Vec<usize>, Vec<usize>), HoldOutFault> {
+    if count == 0 || count >= samples {
+        return Err(HoldOutFault::Count { samples });
+    }
+    match subjects {
+        Some(subjects) => split_subjects(subjects, count, seed).ok_or(HoldOutFault::OneSubject),
+        None => Ok(split_indices(samples, count, seed)),
+    }
 }
 
 #[cfg(test)]
@@ -95,5 +171,38 @@ mod tests {
         for (subjects, held_out) in [(&[1, 1, 1][..], 1), (&[], 1), (&[1, 2], 0)] {
             assert_eq!(split_subjects(subjects, held_out, 0), None);
         }
+    }
+
+    #[test]
+    fn a_number_that_leaves_a_part_empty_is_refused() {
+        assert_eq!(hold_out(9, None, 8, 0).unwrap(), split_indices(9, 8, 0));
+        for (count, samples) in [(0, 9), (9, 9), (10, 9), (0, 0)] {
+            let subjects: Vec<usize> = (0..samples).collect();
+            for subjects in [None, Some(subjects.as_slice())] {
+                assert_eq!(hold_out(samples, subjects, count, 0), Err(HoldOutFault::Count { samples }));
+            }
+        }
+        assert_eq!(hold_out(3, Some(&[7; 3]), 1, 0), Err(HoldOutFault::OneSubject));
+        assert_eq!(hold_out(4, Some(&[7, 8, 7, 8]), 1, 3).unwrap().1.len(), 2, "a whole subject");
+        assert_eq!(HoldOutFault::Count { samples: 0 }.reason("pictures"), "expected 1 to 0 of 0 pictures");
+    }
+
+    #[test]
+    fn a_fifth_is_held_out_of_what_there_is() {
+        let (fitted, validation) = split_validation(103, None, usize::MAX, 3).unwrap();
+        assert_eq!((fitted.len(), validation.len()), (83, 20));
+        assert_eq!(all(fitted, validation), (0..103).collect::<Vec<_>>());
+        let (fitted, validation) = split_validation(1000, None, 50, 3).unwrap();
+        assert_eq!((fitted.len(), validation.len()), (40, 10));
+        assert_eq!(split_validation(4, None, 50, 3), None);
+    }
+
+    #[test]
+    fn no_subject_is_both_fitted_to_and_held_out() {
+        let subjects: Vec<usize> = (0..1000).map(|i| i / 3).collect();
+        let (fitted, validation) = split_validation(1000, Some(&subjects), 600, 3).unwrap();
+        assert_eq!((fitted.len(), validation.len()), (480, 120));
+        assert!(!validation.iter().any(|&at| fitted.iter().any(|&other| subjects[other] == subjects[at])));
+        assert_eq!(split_validation(1000, Some(&[7; 1000]), 600, 3), None);
     }
 }

@@ -17,9 +17,7 @@ impl Attributes {
             columns.partition(|column| column.is_attribute() || is_wanted(column));
         let (whole, incomplete): (Vec<Column>, Vec<Column>) =
             useful.into_iter().partition(|column| column.missing == 0 || is_wanted(column));
-        let lacks = |Column { name, missing, .. }: &Column| {
-            format!("`{name}` is left out: {missing} of its cells have no value")
-        };
+        let lacks = |column: &Column| without_values(&column.name, column.missing);
         let notes = useless
             .iter()
             .filter_map(|column| column.left_out(rows))
@@ -28,4 +26,9 @@ impl Attributes {
             .collect();
         Self { columns: whole, notes }
     }
+}
+
+/// A note on a column that is left out because so many of its cells have no value.
+pub(crate) fn without_values(name: &str, cells: usize) -> String {
+    format!("`{name}` is left out: {cells} of its cells have no value")
 }

@@ -5,6 +5,7 @@ pub(crate) mod class;
 pub(crate) mod kind;
 pub(crate) mod names;
 pub(crate) mod overlooked;
+pub(crate) mod roles;
 pub(crate) mod split;
 pub(crate) mod subject;
 pub(crate) mod table;

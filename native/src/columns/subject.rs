@@ -95,6 +95,12 @@ pub(crate) fn named(header: &[String]) -> Option<&String> {
     names::named(header, &NAMES)
 }
 
+/// The column of the subjects if it is no attribute: whole subjects are held out, of which a probe could name none. Where a column says
+/// the splits, a subject may be in both.
+pub(crate) fn held_out(subject: Option<&str>, has_split: bool) -> Option<&str> {
+    subject.filter(|_| !has_split)
+}
+
 /// A note on a column of subjects with empty cells.
 pub(crate) fn with_gaps(column: &str) -> String {
     format!(

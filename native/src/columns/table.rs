@@ -9,6 +9,7 @@ use csv::StringRecord;
 use super::names::{FILES, LABELS, named};
 use super::split::{self, SplitColumn};
 use super::subject::SubjectColumn;
+use crate::config::explain::suggestion;
 use crate::data::csv_file::CsvFile;
 use crate::data::is_picture;
 use crate::exit::usage;
@@ -36,8 +37,14 @@ impl UserTable {
     }
 
     /// The column of a name.
-    pub(crate) fn column(&self, name: &str) -> Option<&String> {
-        self.header.iter().find(|column| *column == name)
+    ///
+    /// # Errors
+    /// A usage error with the nearest column and all of them, if there is no such column.
+    pub(crate) fn column(&self, name: &str) -> Result<&String> {
+        self.header.iter().find(|column| *column == name).ok_or_else(|| {
+            let hint = suggestion(name, self.header.iter().map(String::as_str));
+            usage(format_args!("{} has no column `{name}`{hint}", self.path.display()))
+        })
     }
 
     /// The place of a column in the rows.
@@ -53,15 +60,19 @@ impl UserTable {
 
     /// The columns that may be attributes: those with a name, but for some that have another role. One without a name, such as the
     /// index that pandas writes, could not be asked for.
-    pub(crate) fn candidates(&self, roles: &[Option<&String>]) -> Vec<&String> {
-        self.header.iter().filter(|name| !name.is_empty() && !roles.contains(&Some(*name))).collect()
+    pub(super) fn candidates(&self, roles: &[Option<&str>]) -> Vec<&String> {
+        let has_role = |name: &String| roles.contains(&Some(name.as_str()));
+        self.header.iter().filter(|name| !name.is_empty() && !has_role(name)).collect()
     }
 
-    /// The column that has a usual name of one of classes.
+    /// The column of the class: that of the user's `label`, or else one of a usual name.
     ///
     /// # Errors
-    /// A usage error that names the columns, if none has.
-    pub(crate) fn class(&self) -> Result<&String> {
+    /// As [`column`](Self::column), or a usage error that names the columns, if none has a usual name.
+    pub(crate) fn class(&self, label: Option<&str>) -> Result<&String> {
+        if let Some(label) = label {
+            return self.column(label);
+        }
         named(&self.header, &LABELS).ok_or_else(|| {
             usage(format_args!(
                 "{}: no column is named as a class; name it with --label COLUMN; its columns: {}",
@@ -75,13 +86,13 @@ impl UserTable {
     ///
     /// # Errors
     /// A usage error, as [`split::find`].
-    pub(crate) fn split(&self, class: &str, note: impl FnMut(String)) -> Result<Option<SplitColumn>> {
+    pub(super) fn split(&self, class: &str, note: impl FnMut(String)) -> Result<Option<SplitColumn>> {
         split::find(&self.header, &self.rows, class, note)
             .map_err(|reason| usage(format_args!("{}: {reason}", self.path.display())))
     }
 
     /// The column of the subjects beside that of the class.
-    pub(crate) fn subject(&self, class: &str, is_asked: impl Fn(&str) -> bool) -> Option<SubjectColumn> {
+    pub(super) fn subject(&self, class: &str, is_asked: impl Fn(&str) -> bool) -> Option<SubjectColumn> {
         SubjectColumn::find(&self.header, &self.rows, class, is_asked)
     }
 }

@@ -7,12 +7,12 @@ use csv::StringRecord;
 use simile_core::data::{Catalogue, Split};
 
 use super::OwnPictureOptions;
+use super::place::check_place;
 use super::sizes::Sizes;
-use crate::columns::class;
 use crate::columns::kind::{Column, ColumnKind, no_number};
 use crate::columns::names::{FILES, named};
+use crate::columns::roles::Roles;
 use crate::columns::split::SplitColumn;
-use crate::columns::subject::SubjectColumn;
 use crate::columns::table::UserTable;
 use crate::config::explain::suggestion;
 use crate::console::line;
@@ -115,32 +115,28 @@ impl Contents {
         let file = named(&table.header, &FILES)
             .or_else(|| table.header.iter().find(holds_files))
             .ok_or_else(|| wrong(without_files(options.csv)))?;
-        let label = match options.label {
-            Some(label) if label == file => return Err(wrong(no_class(label))),
-            Some(label) => table.column(label).ok_or_else(|| wrong(format!("it has no column `{label}`")))?,
-            None => table.class()?,
-        };
-        let split = table.split(label, line)?;
+        if options.label == Some(file.as_str()) {
+            return Err(wrong(no_class(file)));
+        }
+        let label = table.class(options.label)?;
         let is_asked = |name: &str| options.hide.iter().chain(options.keep).any(|asked| asked == name);
-        let subject = table.subject(label, is_asked);
-        subject.iter().filter_map(|subject| subject.note(split.is_some(), "picture")).for_each(line);
-        let subject = subject.and_then(SubjectColumn::subject);
+        let Roles { split, subject, columns, classes, on_subject, on_classes } =
+            Roles::of(&table, Some(file), label, is_asked, "picture")?;
+        on_subject.iter().for_each(line);
         let Some(first) = table.cells(file).find(|cell| !cell.is_empty()) else {
             return Err(wrong("it has no row with a picture".into()));
         };
         check_place(folder, &table.path, file, first)?;
-        let roles = [Some(file), Some(label), split.as_ref().map(|split| &split.column)];
-        let candidates = table.candidates(&roles).into_iter();
-        let columns = candidates.map(|name| Column::of(name, table.cells(name)));
-        let (attributes, others): (Vec<Column>, Vec<Column>) = columns.partition(Column::is_attribute);
+        let (attributes, others): (Vec<Column>, Vec<Column>) =
+            columns.into_iter().partition(Column::is_attribute);
         others.iter().filter_map(|column| column.left_out(table.rows.len())).for_each(line);
+        on_classes.iter().for_each(line);
+        let needed = [Some(file), Some(label), split.as_ref().map(|split| &split.column)];
         let gaps = |name: &String| table.cells(name).filter(|cell| cell.is_empty()).count();
-        let missing = roles.into_iter().flatten().map(gaps).sum();
-        let classes = counted(table.cells(label).filter(|cell| !cell.is_empty()));
-        class::mostly_single_row_classes(label, &classes, "picture").iter().for_each(line);
+        let missing = needed.into_iter().flatten().map(gaps).sum();
         let asked = table.header.iter().filter(|name| is_asked(name));
         let used: Vec<usize> =
-            roles.into_iter().flatten().chain(asked).filter_map(|name| table.place(name)).collect();
+            needed.into_iter().flatten().chain(asked).filter_map(|name| table.place(name)).collect();
         let usable = table.rows.iter().filter(|row| has_values(row, &used)).count();
         let paths: Vec<&str> = table.cells(file).collect();
         let sizes = Sizes::of(spread(paths.len()).filter_map(|at| Some(folder.join(paths.get(at)?))));
@@ -251,65 +247,6 @@ fn has_values(row: &StringRecord, columns: &[usize]) -> bool {
     columns.iter().all(|at| row.get(*at).is_some_and(|cell| !cell.is_empty()))
 }
 
-/// Checks that the first picture of a table is where its column `file` says.
-///
-/// # Errors
-/// A usage error otherwise.
-fn check_place(folder: &Path, table: &Path, file: &str, first: &str) -> Result<()> {
-    let place = folder.join(first);
-    if place.is_file() {
-        return Ok(());
-    }
-    let hint = nearly(folder, first)
-        .map(|nearest| format!("; {nearest} is there: name the pictures as their files are named"))
-        .or_else(|| {
-            let (before, rest) = outside(folder, first)?;
-            Some(format!("; {rest} is there: leave out `{before}` before each name"))
-        })
-        .unwrap_or_default();
-    Err(usage(format_args!(
-        "{}: `{file}` is {first}, and {} is not there; paths count from {}{hint}",
-        table.display(),
-        place.display(),
-        folder.display()
-    )))
-}
-
-/// The picture below a folder whose path differs from a cell by capitals, by an ending, or by `\` between folders.
-fn nearly(folder: &Path, cell: &str) -> Option<String> {
-    let cell = cell.replace('\\', "/");
-    let mut nearest = String::new();
-    let mut names = cell.split('/').filter(|name| !["", "."].contains(name)).peekable();
-    while let Some(name) = names.next() {
-        let is_last = names.peek().is_none();
-        let place = folder.join(&nearest);
-        let is_meant = |entry: &String| {
-            let rest = entry.to_lowercase();
-            let ending = rest.strip_prefix(&name.to_lowercase());
-            let is_ending = |text: &str| text.rfind('.') == Some(0) && is_picture(text);
-            match is_last {
-                true => {
-                    ending.is_some_and(|ending| ending.is_empty() || is_ending(ending))
-                        && place.join(entry).is_file()
-                }
-                false => ending == Some(""),
-            }
-        };
-        let entry = entries(&place).into_iter().filter(is_meant).min()?;
-        nearest = if nearest.is_empty() { entry } else { format!("{nearest}/{entry}") };
-    }
-    (!nearest.is_empty()).then_some(nearest)
-}
-
-/// The folders with which a cell begins and the rest of it, if the rest alone leads to a file below the folder of the pictures: the path
-/// counts from elsewhere.
-fn outside<'c>(folder: &Path, cell: &'c str) -> Option<(&'c str, &'c str)> {
-    const BETWEEN: [char; 2] = ['/', '\\'];
-    let ends = cell.match_indices(BETWEEN).map(|(at, _)| at + 1);
-    ends.map(|end| cell.split_at(end))
-        .find(|(_, rest)| !rest.starts_with(BETWEEN) && folder.join(rest.replace('\\', "/")).is_file())
-}
-
 /// The files in a folder with an ending. A hidden one is a file of the system: macOS puts `._images.csv` beside `images.csv` on disks of
 /// others.
 fn tables(folder: &Path, ending: &str) -> Vec<String> {
@@ -409,6 +346,16 @@ mod tests {
         assert!(error.contains("`file` is the file of a picture, which can be no class"), "{error}");
     }
 
+    /// No column was suggested, although `evaluate --vectors` did it.
+    #[test]
+    fn a_class_that_is_no_column_is_refused_with_the_nearest_one() {
+        let folder = scans("split,site", ["train,a", "train,b", "test,b", "test,a"]);
+        let options = OwnPictureOptions { label: Some("lable"), ..OwnPictureOptions::default() };
+        let error = Draft::new(folder.path(), options, false).unwrap_err().to_string();
+        let hint = "no column `lable`; did you mean `label`? known: file, label, split, site";
+        assert!(error.contains("images.csv has ") && error.ends_with(hint), "{error}");
+    }
+
     #[test]
     fn columns_without_a_name_are_no_attributes() {
         let folder = scans(",,site", ["0,a,x", "1,b,y", "2,a,x", "3,b,y"]);
@@ -437,36 +384,6 @@ mod tests {
         let (text, recipe) = drafted(folder.path(), &["site"], &[]);
         assert!(text.contains("csv = \"images.TSV\""), "{text}");
         assert_eq!(recipe.data.catalogue(folder.path()).unwrap().len(), 4);
-    }
-
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn a_picture_that_is_nearly_where_its_cell_says_is_named() {
-        let folder = pictures(&["0.png", "sub/1.JPG"]);
-        for (cell, found) in
-            [("0", "0.png"), ("0.PNG", "0.png"), ("./sub\\1.jpg", "sub/1.JPG"), ("Sub/1", "sub/1.JPG")]
-        {
-            fs::write(folder.path().join("images.csv"), format!("file,label\n{cell},a\n")).unwrap();
-            let error =
-                Draft::new(folder.path(), OwnPictureOptions::default(), false).unwrap_err().to_string();
-            let hint = format!("; {found} is there: name the pictures as their files are named");
-            assert!(error.contains(&format!("`file` is {cell}, and")) && error.ends_with(&hint), "{error}");
-        }
-        for (cell, before, rest) in
-            [("scans//0.png", "scans//", "0.png"), ("/data/in/sub/1.JPG", "/data/in/", "sub/1.JPG")]
-        {
-            fs::write(folder.path().join("images.csv"), format!("file,label\n{cell},a\n")).unwrap();
-            let error =
-                Draft::new(folder.path(), OwnPictureOptions::default(), false).unwrap_err().to_string();
-            let hint = format!("; {rest} is there: leave out `{before}` before each name");
-            assert!(error.ends_with(&hint), "{error}");
-        }
-        for cell in ["2.png", "scans/2.png", "scans/"] {
-            fs::write(folder.path().join("images.csv"), format!("file,label\n{cell},a\n")).unwrap();
-            let error =
-                Draft::new(folder.path(), OwnPictureOptions::default(), false).unwrap_err().to_string();
-            assert!(error.ends_with(&format!("paths count from {}", folder.path().display())), "{error}");
-        }
     }
 
     /// The first picture was lost, and the cells of its row became the names of the columns.

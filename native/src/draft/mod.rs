@@ -3,6 +3,7 @@
 mod budget;
 mod folder;
 mod lines;
+mod place;
 mod sizes;
 #[cfg(test)]
 mod testing;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 
 use crate::columns::kind::Column;
+use crate::columns::subject;
 use crate::config::own_names::near_folder;
 use crate::config::{Changes, Recipe};
 use crate::devices::DeviceSet;
@@ -104,16 +106,16 @@ impl Draft {
         Ok(Self { folder: folder.to_owned(), name: name_of(folder), contents, hide, keep, budget, arguments })
     }
 
-    /// The recipe for the pictures in `folder` with all of their attributes. Where whole subjects are held out, the column of subjects is
-    /// not among them: a probe could name none of those.
+    /// The recipe for the pictures in `folder` with all of their attributes. The column of the subjects is not among them where whole
+    /// subjects are [held out](subject::held_out).
     ///
     /// # Errors
     /// As [`new`](Self::new).
     pub(crate) fn with_all(folder: &Path, options: OwnPictureOptions<'_>) -> Result<Self> {
         let mut draft = Self::new(folder, options, false)?;
         let Layout::Table(table) = &draft.contents.layout else { return Ok(draft) };
-        let held_out = table.subject.as_ref().filter(|_| table.split.is_none());
-        let attributes = table.attributes.iter().filter(|column| held_out != Some(&column.name));
+        let held_out = subject::held_out(table.subject.as_deref(), table.split.is_some());
+        let attributes = table.attributes.iter().filter(|column| held_out != Some(column.name.as_str()));
         let all: Vec<String> = attributes.map(|column| column.name.clone()).collect();
         draft.keep = draft.contents.columns(folder, "--keep", &all)?;
         draft.arguments = OwnPictureOptions { keep: &all, ..options }.to_arguments();

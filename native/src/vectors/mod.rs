@@ -1,6 +1,7 @@
 //! Reads vectors from files of this program or another one, with the class and the attributes of each, for probes.
 
 mod annotations;
+mod columns;
 mod parts;
 mod table;
 

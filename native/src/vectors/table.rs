@@ -5,18 +5,15 @@ use std::path::Path;
 use anyhow::Result;
 
 use crate::columns::attributes::Attributes;
-use crate::columns::class;
 use crate::columns::kind::{Column, ColumnKind};
 use crate::columns::names::{FILES, named};
-use crate::columns::split::{self, SplitColumn};
-use crate::columns::subject::SubjectColumn;
+use crate::columns::roles::Roles;
 use crate::columns::table::UserTable;
-use crate::config::explain::suggestion;
+use crate::columns::{class, split, subject};
 use crate::console::line;
 use crate::data::keys::values::Broken;
 use crate::data::{ReadTable, TableSection, read_table};
 use crate::exit::usage;
-use crate::words::counted;
 
 /// The rows of a table.
 pub(super) struct Labels {
@@ -32,35 +29,23 @@ pub(super) struct Labels {
 /// A usage error if a column is missing or cannot be told, or the class has one value; names the line of an unusable cell.
 pub(super) fn read(csv: &Path, label: Option<&str>, wanted: Option<&str>) -> Result<Labels> {
     let table = UserTable::read(csv)?;
-    let column = |name: &str| {
-        let no_column = || {
-            let hint = suggestion(name, table.header.iter().map(String::as_str));
-            usage(format_args!("{} has no column `{name}`{hint}", csv.display()))
-        };
-        table.column(name).ok_or_else(no_column)
-    };
-    let class = match label {
-        Some(label) => column(label)?,
-        None => table.class()?,
-    };
+    let class = table.class(label)?;
     if let Some(wanted) = wanted {
-        column(wanted)?;
+        table.column(wanted)?;
     }
     class::check(class, &table.cells(class).collect::<Vec<_>>(), &csv.display().to_string())?;
     let file = named(&table.header, &FILES);
-    let split = split_column(&table, class)?;
-    let subject = table.subject(class, |subject| wanted == Some(subject));
-    let on_subject = subject.as_ref().and_then(|subject| subject.note(split.is_some(), "row"));
-    let subject = subject.and_then(SubjectColumn::subject);
-    // Whole subjects are held out, of which a probe could name none. Where a column says the splits, a subject may be in both.
-    let held_out = subject.as_ref().filter(|_| split.is_none());
-    let candidates = table.candidates(&[file, Some(class), split.as_ref(), held_out]).into_iter();
-    let columns = candidates.map(|name| Column::of(name, table.cells(name)));
+    let is_wanted = |name: &str| wanted == Some(name);
+    let Roles { split, subject, columns, on_subject, on_classes, .. } =
+        Roles::of(&table, file.map(String::as_str), class, is_wanted, "row")?;
+    let split = split.map(|split| split.column);
+    if let Some(split) = &split {
+        check_filled(&table, split)?;
+    }
+    let held_out = subject::held_out(subject.as_deref(), split.is_some());
+    let columns = columns.into_iter().filter(|column| held_out != Some(column.name.as_str()));
     let attributes = Attributes::of(columns, wanted, table.rows.len());
-    attributes.notes.iter().for_each(line);
-    let classes = counted(table.cells(class).filter(|cell| !cell.is_empty()));
-    class::mostly_single_row_classes(class, &classes, "row").iter().for_each(line);
-    on_subject.iter().for_each(line);
+    attributes.notes.iter().chain(&on_classes).chain(&on_subject).for_each(line);
     let are_codes = |column: &&Column| matches!(column.kind, ColumnKind::Categories { are_codes: true, .. });
     let folder = csv.parent().unwrap_or(Path::new(""));
     let section = TableSection {
@@ -80,15 +65,14 @@ pub(super) fn read(csv: &Path, label: Option<&str>, wanted: Option<&str>) -> Res
     Ok(Labels { table: read_table(&section, folder)?, names_files: file.is_some() })
 }
 
-/// The column that says the split of every row, if there is one.
+/// Checks that a column says the split of every row.
 ///
 /// # Errors
-/// As [`UserTable::split`]; a usage error names the line of an empty cell, since no row is left out here.
-fn split_column(table: &UserTable, class: &str) -> Result<Option<String>> {
-    let Some(SplitColumn { column, .. }) = table.split(class, line)? else { return Ok(None) };
-    let gap = table.cells(&column).position(str::is_empty).and_then(|at| table.rows.get(at));
+/// A usage error names the line of an empty cell, since no row is left out here.
+fn check_filled(table: &UserTable, column: &str) -> Result<()> {
+    let gap = table.cells(column).position(str::is_empty).and_then(|at| table.rows.get(at));
     match gap {
-        Some(row) => Err(usage(format_args!("{}: {}", table.path.display(), split::empty(&column, row)))),
-        None => Ok(Some(column)),
+        Some(row) => Err(usage(format_args!("{}: {}", table.path.display(), split::empty(column, row)))),
+        None => Ok(()),
     }
 }

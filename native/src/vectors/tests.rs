@@ -143,6 +143,12 @@ fn rows_that_do_not_belong_together_are_refused() {
     }
     fs::write(place.path().join("short.csv"), "file,age\na.png,1\n").unwrap();
     assert!(error(&["whole.npy"], "short.csv").contains("--label COLUMN"));
+    for (label, condition) in [(Some("lable"), None), (None, Some("lable"))] {
+        let unknown =
+            table::read(&place.path().join("table.csv"), label, condition).err().unwrap().to_string();
+        let hint = "table.csv has no column `lable`; did you mean `label`? known: file, label, split, hospital, age, site";
+        assert!(unknown.ends_with(hint), "{unknown}");
+    }
     let parts = [place.path().join("whole.npy")];
     let sources = Sources { parts: &parts, table: None, label: None, condition: None };
     assert!(ProbeVectors::read(sources).err().unwrap().to_string().contains("--table"));
@@ -302,7 +308,7 @@ fn vectors_that_memory_cannot_hold_are_refused_before_they_are_read() {
     fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(1 << 41).unwrap();
     let error =
         read(place.path(), &["whole.npy"], "table.csv").err().map(|error| format!("{error:#}")).unwrap();
-    assert!(error.contains("whole.npy needs 2199.0 GB of memory"), "{error}");
+    assert!(error.contains("whole.npy needs 2.2 TB of memory"), "{error}");
     assert!(error.contains("divide it into several"), "{error}");
 }
 

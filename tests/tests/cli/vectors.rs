@@ -5,7 +5,8 @@ use std::ops::Range;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use simile_core::eval::penalty::{ChosenProbe, ChosenProbeConfig, ProbeTargets};
+use simile_core::eval::penalty::{ChosenProbe, ChosenProbeConfig};
+use simile_core::eval::probe::ProbeTargets;
 use simile_core::eval::regression::RegressionReport;
 use simile_core::eval::standardise::Standardise;
 use simile_core::numeric::matrix::Matrix;

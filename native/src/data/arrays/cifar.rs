@@ -1,7 +1,5 @@
 //! CIFAR-10 and CIFAR-100 in their binary versions: the official archives, or their unpacked files.
 
-use std::borrow::Cow;
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use simile_core::data::Dataset;
@@ -9,10 +7,10 @@ use simile_core::data::formats::cifar::{Cifar, names, parse};
 
 use super::class_names;
 use crate::data::check_report::{FileCheck, FileReport};
-use crate::data::error::{DataError, Result};
-use crate::data::files::archive::members;
+use crate::data::error::Result;
 use crate::data::files::digest::md5;
-use crate::data::files::{self, LARGEST, content, folders};
+use crate::data::files::packed::{PackedFiles, refuse_missing};
+use crate::data::files::{self, content, folders};
 use crate::data::source::{About, ArrayFiles, Arrays, Medium, Shape, Source};
 
 /// Side of the images.
@@ -65,23 +63,13 @@ impl ArrayFiles for CifarSet {
     /// # Errors
     /// Names every file that is needed and missing.
     fn find(&self, folder: &Path) -> Result<()> {
-        let places = self.folders(folder)?;
-        let absent = |name: &&str| files::find(&places, &[String::from(*name)]).is_none();
-        let train = if self.train.iter().all(absent) { self.train } else { &[] };
-        let needed = train.iter().copied().chain([self.test, self.classes]).chain(self.groups);
-        let missing: Vec<String> = needed.filter(absent).map(String::from).collect();
-        if missing.is_empty() || self.find_archive(folder).is_some() {
-            return Ok(());
-        }
-        Err(DataError::Missing { folder: folder.into(), missing })
+        refuse_missing(folder, self.missing(&self.files(folder)?))
     }
 
     fn absent(&self, folder: &Path) -> Result<Vec<String>> {
-        let places = self.folders(folder)?;
-        let is_there = |name: &&str| files::find(&places, &[String::from(*name)]).is_some();
-        let (there, absent): (Vec<&str>, Vec<&str>) = self.train.iter().copied().partition(is_there);
-        // Without an unpacked batch the archive is read, which then says what it lacks.
-        Ok(if there.is_empty() { Vec::new() } else { absent.into_iter().map(String::from).collect() })
+        let absent = self.files(folder)?.missing(self.train);
+        // If all are, `find` names them.
+        Ok(if absent.len() == self.train.len() { Vec::new() } else { absent })
     }
 
     /// Reads both splits from a folder, from the sub-folder of the unpacked official archive, or from the archive
@@ -90,17 +78,9 @@ impl ArrayFiles for CifarSet {
     /// # Errors
     /// Names every file that is needed and missing, or the first that is unreadable or corrupt.
     fn read(&self, folder: &Path) -> Result<Arrays> {
-        let files = CifarFiles::find(self, folder)?;
-        let missing_train: Vec<String> =
-            self.train.iter().filter(|name| !files.has(name)).map(|name| String::from(*name)).collect();
-        let needed = [self.test, self.classes].into_iter().chain(self.groups).filter(|name| !files.has(name));
-        let mut missing: Vec<String> = needed.map(String::from).collect();
-        if missing_train.len() == self.train.len() {
-            missing.splice(0..0, missing_train.iter().cloned());
-        }
-        if !missing.is_empty() {
-            return Err(DataError::Missing { folder: folder.into(), missing });
-        }
+        let names: Vec<&str> = self.all().collect();
+        let files = self.files(folder)?.opened(&names)?;
+        refuse_missing(folder, self.missing(&files))?;
         let list = |name: Option<&str>, expected: usize| -> Result<Vec<String>> {
             match name.map(|name| files.read(name)).transpose()?.flatten() {
                 Some((origin, bytes)) => class_names(origin.as_ref(), &bytes, expected),
@@ -115,7 +95,11 @@ impl ArrayFiles for CifarSet {
                 contents.iter().flatten().map(|(origin, bytes)| (bytes.as_ref(), origin.as_str())).collect();
             Ok(parse(self.format, &parts, classes.clone(), groups.clone())?)
         };
-        Ok(Arrays { train: split(self.train)?, test: split(&[self.test])?, absent: missing_train })
+        Ok(Arrays {
+            train: split(self.train)?,
+            test: split(&[self.test])?,
+            absent: files.missing(self.train),
+        })
     }
 
     /// The state of the archive, or of each of its unpacked files.
@@ -123,12 +107,13 @@ impl ArrayFiles for CifarSet {
     /// # Errors
     /// If `folder` is not a folder.
     fn check(&self, folder: &Path) -> Result<Vec<FileReport>> {
-        let folders = self.folders(folder)?;
-        let unpacked = self.train.iter().any(|name| files::find(&folders, &[(*name).into()]).is_some());
-        if let Some(path) = self.find_archive(folder).filter(|_| !unpacked) {
-            let state = self.archive_state(&path);
-            return Ok(vec![FileReport { name: self.archive.into(), path: Some(path), state }]);
-        }
+        let folders = match self.files(folder)? {
+            PackedFiles::Archive(path, _) => {
+                let state = self.archive_state(&path);
+                return Ok(vec![FileReport { name: self.archive.into(), path: Some(path), state }]);
+            }
+            PackedFiles::Folders(folders) => folders,
+        };
         let report = |name: &'static str| {
             let path = files::find(&folders, &[name.into()]);
             let state = path.as_deref().map_or(FileCheck::Missing, |path| self.file_state(path));
@@ -187,55 +172,21 @@ impl CifarSet {
         [folder.join(name), folder.join(short).join(name)].into_iter().find(|path| path.is_file())
     }
 
-    /// The folders in which files of the data set may lie.
-    fn folders(&self, folder: &Path) -> Result<Vec<PathBuf>> {
-        folders(folder, self.inner)
+    /// The files in a folder: in the archive, if no batch is unpacked.
+    fn files(&self, folder: &Path) -> Result<PackedFiles> {
+        let batches = [self.train, &[self.test]].concat();
+        Ok(PackedFiles::of(folders(folder, self.inner)?, self.find_archive(folder), &batches))
     }
-}
 
-/// The files of a data set: unpacked, or in the archive.
-enum CifarFiles {
-    Folders(Vec<PathBuf>),
-    Archive(PathBuf, HashMap<String, Vec<u8>>),
-}
-
-impl CifarFiles {
-    /// Finds the files; the archive is read only if no batch is unpacked.
-    fn find(files: &CifarSet, folder: &Path) -> Result<Self> {
-        let folders = files.folders(folder)?;
-        let unpacked = files
-            .train
-            .iter()
-            .chain([&files.test])
-            .any(|name| files::find(&folders, &[(*name).into()]).is_some());
-        match files.find_archive(folder).filter(|_| !unpacked) {
-            Some(archive) => {
-                let names: Vec<&str> = files.all().collect();
-                let members = members(&archive, &names, LARGEST)?;
-                Ok(Self::Archive(archive, members))
-            }
-            None => Ok(Self::Folders(folders)),
+    /// The files that are missing, without which nothing can be read. Of the training batches one is enough.
+    fn missing(&self, files: &PackedFiles) -> Vec<String> {
+        let mut missing = files.missing(self.train);
+        if missing.len() < self.train.len() {
+            missing.clear();
         }
-    }
-
-    fn has(&self, name: &str) -> bool {
-        match self {
-            Self::Folders(folders) => files::find(folders, &[name.into()]).is_some(),
-            Self::Archive(_, members) => members.contains_key(name),
-        }
-    }
-
-    /// The content of a file and the name that messages use for it.
-    fn read(&self, name: &str) -> Result<Option<(String, Cow<'_, [u8]>)>> {
-        Ok(match self {
-            Self::Folders(folders) => match files::find(folders, &[name.into()]) {
-                Some(path) => Some((path.display().to_string(), content(&path)?.into())),
-                None => None,
-            },
-            Self::Archive(archive, members) => members
-                .get(name)
-                .map(|bytes| (archive.join(name).display().to_string(), bytes.as_slice().into())),
-        })
+        missing.extend(files.missing(&[self.test, self.classes]));
+        missing.extend(files.missing(self.groups.as_slice()));
+        missing
     }
 }
 
@@ -320,5 +271,38 @@ mod tests {
         fs::write(&archive, gzip(&tar_of(&entries))).unwrap();
         let error = CIFAR_10.read(folder.path()).unwrap_err().to_string();
         assert!(error.contains("lacks test_batch.bin"), "{error}");
+    }
+
+    /// The archive counted as all that is needed, and then was not read.
+    #[test]
+    fn an_archive_beside_one_of_its_batches_is_refused_before_a_run_as_in_one() {
+        use crate::data::files::archive::tests::{gzip, tar_of};
+        let folder = tempfile::tempdir().unwrap();
+        let record: Vec<u8> = std::iter::once(4).chain([9; 3072]).collect();
+        let names = b"a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n\n";
+        let file = tar::EntryType::Regular;
+        let entries = [
+            ("cifar-10-batches-bin/batches.meta.txt", file, &names[..]),
+            ("cifar-10-batches-bin/test_batch.bin", file, &record),
+            ("cifar-10-batches-bin/data_batch_1.bin", file, &record),
+        ];
+        fs::write(folder.path().join("cifar-10-binary.tar.gz"), gzip(&tar_of(&entries))).unwrap();
+        // Names alone are no unpacked images.
+        fs::write(folder.path().join("batches.meta.txt"), names).unwrap();
+        CIFAR_10.find(folder.path()).unwrap();
+        CIFAR_10.read(folder.path()).unwrap();
+        for (batch, lacks) in
+            [("data_batch_1.bin", "lacks test_batch.bin;"), ("test_batch.bin", "lacks data_batch_1.bin, ")]
+        {
+            fs::write(folder.path().join(batch), &record).unwrap();
+            let error = CIFAR_10.find(folder.path()).unwrap_err().to_string();
+            assert!(error.contains(lacks), "{error}");
+            assert_eq!(CIFAR_10.read(folder.path()).unwrap_err().to_string(), error);
+            assert!(
+                CIFAR_10.check(folder.path()).unwrap().len() > 1,
+                "the files are listed, not the archive"
+            );
+            fs::remove_file(folder.path().join(batch)).unwrap();
+        }
     }
 }

@@ -4,6 +4,7 @@ pub(in crate::data) mod archive;
 pub(crate) mod csv_file;
 pub(in crate::data) mod digest;
 pub(in crate::data) mod numbers;
+pub(in crate::data) mod packed;
 pub(in crate::data) mod walk;
 
 use std::fs::File;

@@ -63,7 +63,7 @@ mod tests {
             assert!(error.contains("clip.npy needs") && error.contains("; take fewer"), "{error}");
         }
         let error = check(&npy("<f4", 2_000_000), 5_000_000).unwrap_err();
-        assert!(error.contains("needs 24 MB of memory") && error.contains("5 MB are free"), "{error}");
+        assert!(error.contains("needs 24 MB of memory") && error.contains("5.0 MB are free"), "{error}");
         assert_eq!(check(b"no header", 0), Ok(()), "its reader refuses it");
         assert!(check_memory(&folder.path().join("none.npy"), 0, "").is_ok());
     }

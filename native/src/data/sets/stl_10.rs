@@ -1,14 +1,14 @@
 //! STL-10 in its binary version: the official archive, or its unpacked files. The unlabelled images are not read.
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use simile_core::data::Dataset;
 use simile_core::data::formats::stl10;
 
 use crate::data::arrays::class_names;
 use crate::data::error::{DataError, Result};
-use crate::data::files::archive::members;
-use crate::data::files::{self, LARGEST, content, folders};
+use crate::data::files::folders;
+use crate::data::files::packed::{PackedFiles, refuse_missing};
 use crate::data::source::{About, ArrayFiles, Arrays, Download, Medium, Shape, Source};
 
 const FILES: [&str; 5] = ["train_X.bin", "train_y.bin", "test_X.bin", "test_y.bin", "class_names.txt"];
@@ -47,53 +47,33 @@ impl Source for Stl10 {
 
 impl ArrayFiles for Stl10 {
     fn find(&self, folder: &Path) -> Result<()> {
-        let places = places(folder)?;
-        let absent = |name: &&str| files::find(&places, &[String::from(*name)]).is_none();
-        let missing: Vec<String> = FILES.iter().copied().filter(absent).map(String::from).collect();
-        if missing.is_empty() || places.iter().any(|place| place.join(ARCHIVE).is_file()) {
-            return Ok(());
-        }
-        Err(DataError::Missing { folder: folder.into(), missing })
+        refuse_missing(folder, files(folder)?.missing(&FILES))
     }
 
     /// The 5,000 labelled training images and the 8,000 test images.
     fn read(&self, folder: &Path) -> Result<Arrays> {
-        let places = places(folder)?;
-        let mut contents: HashMap<String, (PathBuf, Vec<u8>)> = HashMap::new();
-        for name in FILES {
-            if let Some(path) = files::find(&places, &[name.into()]) {
-                let bytes = content(&path)?;
-                contents.insert(name.into(), (path, bytes));
-            }
-        }
-        let archive = places.iter().map(|place| place.join(ARCHIVE)).find(|path| path.is_file());
-        if contents.is_empty()
-            && let Some(archive) = archive
-        {
-            let members = members(&archive, &FILES, LARGEST)?.into_iter();
-            contents = members.map(|(name, bytes)| (name.clone(), (archive.join(name), bytes))).collect();
-        }
-        let missing: Vec<String> =
-            FILES.iter().filter(|name| !contents.contains_key(**name)).map(|n| String::from(*n)).collect();
-        if !missing.is_empty() {
-            return Err(DataError::Missing { folder: folder.into(), missing });
-        }
-        let empty = (PathBuf::new(), Vec::new());
-        let file = |name: &str| contents.get(name).unwrap_or(&empty);
-        let (path, bytes) = file("class_names.txt");
-        let classes = class_names(path, bytes, CLASSES)?;
-        let split = |images: &str, labels: &str| {
-            let ((image_path, pixels), (label_path, numbers)) = (file(images), file(labels));
-            let origins = [image_path, label_path].map(|path| path.display().to_string());
-            stl10::parse((pixels, &origins[0]), (numbers, &origins[1]), classes.clone())
+        let files = files(folder)?.opened(&FILES)?;
+        refuse_missing(folder, files.missing(&FILES))?;
+        let file = |name: &str| {
+            let missing = || DataError::Missing { folder: folder.into(), missing: vec![name.into()] };
+            files.read(name)?.ok_or_else(missing)
+        };
+        let (origin, bytes) = file("class_names.txt")?;
+        let classes = class_names(origin.as_ref(), &bytes, CLASSES)?;
+        let split = |images: &str, labels: &str| -> Result<Dataset> {
+            let ((images, pixels), (labels, numbers)) = (file(images)?, file(labels)?);
+            Ok(stl10::parse((&pixels, &images), (&numbers, &labels), classes.clone())?)
         };
         let (train, test) = (split("train_X.bin", "train_y.bin")?, split("test_X.bin", "test_y.bin")?);
         Ok(Arrays { train, test, absent: Vec::new() })
     }
 }
 
-fn places(folder: &Path) -> Result<Vec<PathBuf>> {
-    folders(folder, &["stl10_binary", "stl-10/stl10_binary", "stl-10"])
+/// The files in a folder: in the archive, if none is unpacked.
+fn files(folder: &Path) -> Result<PackedFiles> {
+    let folders = folders(folder, &["stl10_binary", "stl-10/stl10_binary", "stl-10"])?;
+    let archive = folders.iter().map(|folder| folder.join(ARCHIVE)).find(|path| path.is_file());
+    Ok(PackedFiles::of(folders, archive, &FILES))
 }
 
 #[cfg(test)]
@@ -120,6 +100,12 @@ mod tests {
         let unpacked = Stl10.read(packed.path()).unwrap();
         assert_eq!((&read.train, &read.test), (&unpacked.train, &unpacked.test));
         assert_eq!((read.train.labels, read.test.labels), (vec![0, 9], vec![2, 2]));
+        // The archive counted as all that is needed, and then was not read.
+        Stl10.find(packed.path()).unwrap();
+        fs::write(packed.path().join("class_names.txt"), contents[4]).unwrap();
+        let error = Stl10.find(packed.path()).unwrap_err().to_string();
+        assert!(error.contains("lacks train_X.bin, train_y.bin, test_X.bin, test_y.bin;"), "{error}");
+        assert_eq!(Stl10.read(packed.path()).unwrap_err().to_string(), error);
         fs::write(loose.path().join("stl10_binary/test_y.bin"), [3, 11]).unwrap();
         let error = Stl10.read(loose.path()).unwrap_err().to_string();
         assert!(error.contains("stl10_binary/test_y.bin: label 11"), "{error}");

@@ -46,6 +46,7 @@ impl Survey {
     pub(crate) fn from_files(section: &DataSection, folder: &Path) -> Result<Self> {
         let Medium::Pictures(set) = section.dataset.medium() else { return Ok(Self::default()) };
         let strict = set.annotations(&section.options(), folder);
+        let refused = strict.as_ref().err().map(ToString::to_string);
         let table = section.of_dataset.get::<TableSection>();
         let mut lenient = section.options();
         if let Some(table) = table {
@@ -61,7 +62,6 @@ impl Survey {
         let depth = depth::note(annotations.list());
         let mut notes = annotations.notes;
         notes.extend(depth);
-        let strict = set.annotations(&section.options(), folder).err().map(|error| error.to_string());
         let broken = (section.broken == Broken::Refuse).then(|| faults.refusal()).flatten();
         let missing = match table {
             Some(table) => missing_cells(table, folder)?,
@@ -78,7 +78,7 @@ impl Survey {
             variables: conditions.iter().map(variable).collect(),
             notes,
             faults: Some(faults),
-            refused: strict.or(broken),
+            refused: refused.or(broken),
         })
     }
 

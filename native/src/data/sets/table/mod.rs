@@ -18,7 +18,7 @@ mod unlisted;
 use std::path::Path;
 
 use simile_core::data::catalogue::numbered;
-use simile_core::data::{Catalogue, DatasetError, Split};
+use simile_core::data::{Catalogue, Split};
 
 pub(crate) use self::cells::is_unusable;
 pub(crate) use self::gaps::missing_cells;
@@ -113,11 +113,8 @@ impl PictureFiles for Table {
 /// # Errors
 /// Names `data.test`, if it leaves none to train on.
 fn hold_out(catalogue: Catalogue, count: usize) -> Result<Catalogue> {
-    let named_by_key = |error: DatasetError| match error {
-        DatasetError::Parameter { value, reason, .. } => DatasetError::parameter("data.test", value, &reason),
-        other => other,
-    };
-    Ok(catalogue.hold_out(Split::Train, Split::Test, count, HOLD_OUT_SEED).map_err(named_by_key)?)
+    let divided = catalogue.hold_out(Split::Train, Split::Test, count, HOLD_OUT_SEED);
+    Ok(divided.map_err(|error| error.with_name("data.test"))?)
 }
 
 /// A parsed table.

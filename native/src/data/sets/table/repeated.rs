@@ -41,7 +41,7 @@ pub(super) fn check_repeated(
         others => format!(" (and {others} other rows repeat one)"),
     };
     Ok(Some(format!(
-        "{}: the picture `{}` appears twice{others}, so it may be in both training and test",
+        "{}: the picture `{}` appears twice{others}, so it may be in both training and test; leave one of the rows out",
         in_lines(rows),
         files[rows.0]
     )))
@@ -61,6 +61,36 @@ pub(crate) fn in_several_splits(subjects: &[usize], names: &[String], splits: &[
         others => format!(" (and {others} other subjects)"),
     };
     Some(format!(
-        "`{name}`{others} has pictures in more than one split, so results may be too good: the network has seen the subject"
+        "`{name}`{others} has pictures in more than one split, so results may be too good: the network has seen the subject; give all \
+         pictures of a subject one split"
     ))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// A number that is off by one, or "1 other rows", would make the reader look for a row that is not there.
+    #[test]
+    fn a_note_that_names_one_picture_or_subject_counts_the_others() {
+        for (count, words) in
+            [(1, ""), (2, " (and another row repeats one)"), (3, " (and 2 other rows repeat one)")]
+        {
+            let files: Vec<String> = (0..2 * count).map(|row| format!("{}.png", row % count)).collect();
+            let labels = vec!["x".to_owned(); 2 * count];
+            let lines: Vec<u64> = (2..).take(2 * count).collect();
+            let note = check_repeated(&files, &labels, &lines).unwrap().unwrap();
+            let begin = format!("lines 2 and {}: the picture `0.png` appears twice{words}, so", 2 + count);
+            assert!(note.starts_with(&begin) && note.ends_with("; leave one of the rows out"), "{note}");
+        }
+        for (count, words) in [(1, ""), (2, " (and another subject)"), (3, " (and 2 other subjects)")] {
+            let subjects: Vec<usize> = (0..count).chain(0..count).collect();
+            let names: Vec<String> = (0..count).map(|subject| format!("p{subject}")).collect();
+            let splits = [vec![Split::Train; count], vec![Split::Test; count]].concat();
+            let note = in_several_splits(&subjects, &names, &splits).unwrap();
+            assert!(note.starts_with(&format!("`p0`{words} has pictures in more than one split")), "{note}");
+            assert!(note.ends_with("; give all pictures of a subject one split"), "{note}");
+        }
+    }
 }

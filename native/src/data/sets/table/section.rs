@@ -23,7 +23,8 @@ pub(crate) struct TableSection {
     /// Column with `train`, `validation` or `test`; without it `data.test` pictures are held out at random.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) split: Option<String>,
-    /// Column of the subject of a picture, such as the patient: pictures that are held out have other subjects than the rest.
+    /// Column of the subject of a picture, such as the patient: pictures that are held out have other subjects than the rest, unless
+    /// `split` says so, which is noted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) subject: Option<String>,
     /// Columns of each conditioning variable, by its name.
@@ -103,8 +104,8 @@ impl DatasetOption for TableSection {
         ),
         (
             "subject",
-            "Column that names the subject of a picture, such as the patient. No subject has both training and held-out pictures. None by \
-             default.",
+            "Column that names the subject of a picture, such as the patient. No subject has both training and held-out pictures, unless \
+             `split` says so. None by default.",
         ),
     ];
 
