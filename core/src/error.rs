@@ -229,6 +229,7 @@ pub const KEYS_WITH_VALUES: &str = "expected keys with values";
 pub fn without_types(reason: &str) -> String {
     let words = [
         ("expected a map", KEYS_WITH_VALUES),
+        ("expected a sequence", "expected an array"),
         ("expected f64", "expected a number"),
         ("expected usize", "expected an integer, 0 or more"),
         ("expected u64", "expected an integer, 0 or more"),
@@ -361,6 +362,8 @@ mod tests {
             let text = without_types(&format!("invalid type: string \"x\", expected {kind} at line 1"));
             assert_eq!(text, "invalid type: string \"x\", expected keys with values at line 1");
         }
+        let text = without_types("invalid type: string \"x\", expected a sequence");
+        assert_eq!(text, "invalid type: string \"x\", expected an array");
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub(crate) enum Subject {
     Setting { setting: String, reason: String },
     /// A key of an objective.
     ObjectiveKey(&'static str),
+    /// The path of a key of a method, such as `method.predictor.output`.
+    MethodKey(String),
 }
 
 /// The user, or the system, stopped the command and its state is on disk; holds how to resume. Exit code 130, as a

@@ -206,15 +206,15 @@ impl AlgorithmSettings for LnlSettings {
 /// one.
 fn bias_predictor(predictor: Option<&HeadConfig>, bias_count: usize) -> Result<HeadConfig> {
     match predictor {
-        Some(predictor) if bias_count > 0 && predictor.output != bias_count => {
+        _ if bias_count == 0 => Err(Error::Degenerate {
+            reason: "learning not to learn needs a bias to predict".into(),
+            remedy: "set `objective.bias` to a categorical attribute of the data set".into(),
+        }),
+        Some(predictor) if predictor.output != bias_count => {
             let reason = format!("expected {bias_count}, one score for each value of the bias");
             Err(Error::parameter("method.predictor.output", predictor.output, &reason))
         }
         Some(predictor) => Ok(predictor.clone()),
-        None if bias_count == 0 => Err(Error::Degenerate {
-            reason: "learning not to learn needs a bias to predict".into(),
-            remedy: "set `objective.bias` to a categorical attribute of the data set".into(),
-        }),
         None => Ok(HeadConfig { kind: HeadKind::Linear, output: bias_count, ..HeadConfig::default() }),
     }
 }
@@ -279,7 +279,8 @@ mod tests {
             assert_eq!(parts(&algorithm), start);
             let loss = algorithm.loss(&views(6, 7), context()).unwrap();
             algorithm.descend(loss, &mut optimizer, 1e-3).unwrap();
-            assert_eq!((optimizer.steps(), optimizer.accumulated_gradients()), expected);
+            let counts = optimizer.step_counts();
+            assert_eq!((counts.steps, counts.accumulated_gradients), expected);
         }
         assert!(parts(&algorithm).iter().zip(&start).all(|(moved, start)| moved != start));
     }
@@ -327,5 +328,13 @@ mod tests {
         assert!(refusal(r#"{"name": "lnl", "reversal": -1}"#, "lnl").contains("method.reversal"));
         let error = refusal(r#"{"name": "lnl", "predictor": {"kind": "mlp"}}"#, "lnl");
         assert!(error.contains("method.predictor.output"), "{error}");
+    }
+
+    #[test]
+    fn a_training_set_without_a_bias_is_refused_with_and_without_a_predictor_of_its_own() {
+        for predictor in [None, Some(HeadConfig { output: 2, ..HeadConfig::default() })] {
+            let error = bias_predictor(predictor.as_ref(), 0).unwrap_err().to_string();
+            assert!(error.contains("`objective.bias`"), "{error}");
+        }
     }
 }

@@ -122,7 +122,7 @@ impl LossAverages {
     ///
     /// # Errors
     /// There is not one for each training sample.
-    pub fn set_averages(&mut self, averages: [Tensor<2>; 2]) -> Result<()> {
+    pub(super) fn set_averages(&mut self, averages: [Tensor<2>; 2]) -> Result<()> {
         for (stored, own) in averages.into_iter().zip([&mut self.biased, &mut self.debiased]) {
             let expected = [self.labels.len(), 1];
             if stored.dims() != expected {

@@ -11,7 +11,8 @@
 //! use simile_core::eval::knn::KnnConfig;
 //! use simile_core::eval::linear_probe::{LinearProbeConfig, Target};
 //! use simile_core::eval::metrics::ConfusionMatrix;
-//! use simile_core::eval::penalty::{ChosenProbeConfig, ProbeTargets};
+//! use simile_core::eval::penalty::ChosenProbeConfig;
+//! use simile_core::eval::probe::ProbeTargets;
 //! use simile_core::eval::regression::RegressionReport;
 //! use simile_core::eval::standardise::Standardise;
 //! use simile_core::eval::unit::Unit;
@@ -60,6 +61,7 @@
 //! | [`standardise`] | put every feature on the same scale, fitted on the training set only |
 //! | [`linear_probe`], [`sgd_probe`] | how well can a linear classifier predict the label? |
 //! | [`ridge`], [`regression`] | how much of a numeric condition leaks? |
+//! | [`probe`] | which samples does a linear probe, of classes or of numbers, get wrong? |
 //! | [`penalty`] | which penalty is best? (with the linear probe of `simile evaluate`) |
 //! | [`random_features`] | how much leaks to a non-linear probe? (`simile evaluate` fits one to the given features beside these; core has no function for its number) |
 //! | [`knn`], [`unit`](mod@unit) | how well do the nearest neighbours predict the label? |
@@ -83,6 +85,7 @@ pub mod metrics;
 mod moments;
 pub mod penalty;
 pub mod permutation;
+pub mod probe;
 mod probe_objective;
 pub mod projection;
 pub mod random_features;

@@ -61,7 +61,7 @@ impl Ridge {
 }
 
 /// Sums over the samples, from which the map for any penalty follows without another pass over them.
-pub struct NormalEquations {
+pub(super) struct NormalEquations {
     /// Of the features around their means, with the targets around theirs.
     moments: Moments,
     feature_mean: Vec<f64>,
@@ -74,7 +74,7 @@ impl NormalEquations {
     ///
     /// # Errors
     /// [`Error::Shape`] or [`Error::NotFinite`] for unusable inputs.
-    pub fn of(features: &dyn Rows, targets: &Matrix) -> Result<Self> {
+    pub(super) fn of(features: &dyn Rows, targets: &Matrix) -> Result<Self> {
         check_any("features", features)?;
         check_matrix("targets", targets)?;
         check_size("targets", targets, features.rows(), targets.columns())?;
@@ -91,7 +91,7 @@ impl NormalEquations {
     /// # Errors
     /// [`Error::Parameter`] if `regularisation` is negative, [`Error::Degenerate`] if it is 0 and a feature is constant
     /// or a combination of others.
-    pub fn solve(&self, regularisation: f64) -> Result<Ridge> {
+    pub(super) fn solve(&self, regularisation: f64) -> Result<Ridge> {
         within("regularisation", regularisation, 0.0, f64::MAX)?;
         let Moments { products, cross, .. } = &self.moments;
         let mut moments = products.clone();

@@ -31,7 +31,7 @@ pub enum Remedy {
     Wider(f64),
     /// A narrower kernel, such as one whose bandwidth is the median distance of the samples, which is given.
     Narrower(f64),
-    /// Another condition: most samples have one value of this one.
+    /// Another condition: most samples have one value of this one. Where all have one, larger batches may have several.
     OtherCondition,
     /// Batches with more samples of one value, or a condition whose values more samples share: those that differ are equally far
     /// apart, so a kernel of any width has the same value for all of them.
@@ -56,8 +56,9 @@ impl Kernel {
         }
         let images = format!("the first {} images of the first batch", z.rows());
         let Ok(median) = median_distance(z) else {
-            let fact =
-                format!("{images} have one value of `{condition}`, so there is nothing to condition on");
+            let fact = format!(
+                "{images} have one value of `{condition}`, so there is nothing to condition on in that batch"
+            );
             return Some(Undecided {
                 degeneracy: Degeneracy::OneValue,
                 fact,
@@ -155,7 +156,7 @@ mod tests {
             assert_eq!(degeneracy, Degeneracy::OneValue);
             let counted =
                 "the first 20 images of the first batch have one value of `colour`, so there is nothing";
-            assert!(fact.starts_with(counted), "{fact}");
+            assert!(fact.starts_with(counted) && fact.ends_with("in that batch"), "{fact}");
             assert_eq!(remedy, Remedy::OtherCondition);
         }
         let [by_rule, wide, exact] = warning(1);

@@ -214,7 +214,8 @@ impl Kernel {
         for factor in factors {
             if factor.end > columns {
                 let value = format!("columns {} to {}", factor.start, factor.end);
-                let reason = format!("but the conditioning variable has {columns} columns");
+                let noun = if columns == 1 { "column" } else { "columns" };
+                let reason = format!("but the conditioning variable has {columns} {noun}");
                 return Err(Error::parameter("kernel.factors", value, &reason));
             }
             factor.kernel.fits_columns(factor.end.saturating_sub(factor.start))?;
@@ -295,6 +296,7 @@ mod tests {
         assert!((between(&product, &A, &B) - expected).abs() < 1e-15);
         assert!(product.fits(&Matrix::zeros(2, 3)).is_ok());
         assert!(product.fits(&Matrix::zeros(2, 2)).unwrap_err().to_string().contains("has 2 columns"));
+        assert!(product.fits(&Matrix::zeros(2, 1)).unwrap_err().to_string().ends_with("has 1 column"));
         assert!(kernel(r#"{"name": "product"}"#).unwrap_err().contains("factors"));
         let backwards =
             r#"{"name": "product", "factors": [{"start": 2, "end": 2, "kernel": {"name": "cosine"}}]}"#;

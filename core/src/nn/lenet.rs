@@ -15,9 +15,9 @@ use super::operations::Operation;
 use super::work::{Layers, Window, Work};
 
 /// Side of the square input.
-pub const INPUT_SIZE: usize = 32;
+pub(super) const INPUT_SIZE: usize = 32;
 /// Number of features.
-pub const EMBEDDING_SIZE: usize = 84;
+const EMBEDDING_SIZE: usize = 84;
 
 const KERNEL: usize = 5;
 const WINDOW: Window = Window { kernel: KERNEL, stride: 1, padding: 0 };

@@ -14,7 +14,7 @@ use super::operations::Operation;
 use super::work::{Layers, Work};
 
 /// Number of features, of every layer.
-pub const EMBEDDING_SIZE: usize = 100;
+const EMBEDDING_SIZE: usize = 100;
 const LAYERS: usize = 3;
 
 /// The network; tensor names are `layers.0.weight`, `layers.0.bias`, ...

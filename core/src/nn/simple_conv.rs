@@ -19,7 +19,7 @@ use super::work::{Layers, Window, Work};
 /// Channels after each convolution.
 const WIDTHS: [usize; 4] = [16, 32, 64, 128];
 /// Number of features.
-pub const EMBEDDING_SIZE: usize = WIDTHS[3];
+const EMBEDDING_SIZE: usize = WIDTHS[3];
 
 /// One convolution with its batch norm.
 #[derive(Module, Debug)]

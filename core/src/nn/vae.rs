@@ -25,7 +25,7 @@ const WIDTHS: [usize; 4] = [32, 64, 128, 256];
 /// The windows of the encoder.
 const HALVING: Window = Window { kernel: 3, stride: 2, padding: 1 };
 /// Default number of features.
-pub const EMBEDDING_SIZE: usize = 128;
+const EMBEDDING_SIZE: usize = 128;
 
 /// A convolution with its batch norm.
 #[derive(Module, Debug)]

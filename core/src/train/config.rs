@@ -96,7 +96,8 @@ impl Precision {
             (Self::Bf16, name) if !name.computes_in_half() => {
                 let f32_alone = Architecture::ALL.iter().filter(|name| !name.computes_in_half());
                 let names: Vec<&str> = f32_alone.map(|name| name.name()).collect();
-                refuse(&format!("{} compute in f32 alone", names.join(" and ")))
+                let names = names.join(" and ");
+                refuse(&format!("{names} compute in f32 alone; leave it out, or take another encoder"))
             }
             (Self::Bf16, _) if !device.supports_dtype(DType::BF16) => refuse(
                 "expected f32: this device does not compute in bf16 (wgpu and Vulkan store it and lack the \

@@ -12,7 +12,7 @@ use crate::config::explain::suggestion;
 use crate::config::shipped::{SHIPPED, Shipped};
 use crate::config::{Changes, Recipe};
 use crate::console::{Console, table};
-use crate::data::{DataSection, is_part, missing_files};
+use crate::data::MissingData;
 use crate::exit::usage;
 use crate::experiment::prepare::required::missing_models;
 use crate::reproduce::row::Row;
@@ -92,20 +92,6 @@ enum Presence {
     NotLookedFor,
 }
 
-/// The result of the search for a data set.
-#[derive(Clone)]
-struct DataFiles {
-    /// The missing files, with the command that gets them.
-    missing: Option<String>,
-    is_part: bool,
-}
-
-/// The folder of `--data`, with the results of earlier checks.
-struct Search<'a> {
-    folder: Option<&'a Path>,
-    known: Vec<(DataSection, DataFiles)>,
-}
-
 #[derive(Serialize)]
 struct One {
     name: &'static str,
@@ -123,11 +109,10 @@ fn list(folder: Option<&Path>, console: Console) -> Result<()> {
     if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
         return Err(usage(format_args!("{} is not a folder", folder.display())));
     }
-    let mut search = Search { folder, known: Vec::new() };
-    let mut listed =
-        SHIPPED.iter().map(|shipped| recipe(shipped, &mut search)).collect::<Result<Vec<_>>>()?;
+    let mut data = MissingData::in_folder(folder);
+    let mut listed = SHIPPED.iter().map(|shipped| recipe(shipped, &mut data)).collect::<Result<Vec<_>>>()?;
     for table in TABLES {
-        listed.push(published(table, &mut search)?);
+        listed.push(published(table, &mut data)?);
     }
     console.answer(&listed, || {
         let mut recipes = table(["Recipe", "What it does", "Objectives", "Data"]);
@@ -154,7 +139,7 @@ fn list(folder: Option<&Path>, console: Console) -> Result<()> {
     })
 }
 
-fn recipe(shipped: &Shipped, search: &mut Search<'_>) -> Result<Entry> {
+fn recipe(shipped: &Shipped, data: &mut MissingData<'_>) -> Result<Entry> {
     let header = shipped.header().collect::<Vec<_>>().join("\n");
     let recipe = Recipe::load(shipped.name, &Changes::default())?;
     Ok(Entry::Recipe {
@@ -162,16 +147,16 @@ fn recipe(shipped: &Shipped, search: &mut Search<'_>) -> Result<Entry> {
         title: shipped.title(),
         header,
         cost: shipped.says("Time"),
-        contents: search.contents(&recipe),
+        contents: RecipeContents::of(&recipe, data),
     })
 }
 
-fn published(shipped: &ShippedTable, search: &mut Search<'_>) -> Result<Entry> {
+fn published(shipped: &ShippedTable, data: &mut MissingData<'_>) -> Result<Entry> {
     let table = shipped.read()?;
     let mut listed = |row: &Row| -> Result<ListedRow> {
         let missing = table.missing(row).map(str::to_owned);
         let contents = match missing {
-            None => Some(search.contents(&table.recipe_of(row, Scale::Full, 0)?)),
+            None => Some(RecipeContents::of(&table.recipe_of(row, Scale::Full, 0)?, data)),
             Some(_) => None,
         };
         Ok(ListedRow { name: row.name.clone(), missing, contents })
@@ -196,35 +181,24 @@ fn published(shipped: &ShippedTable, search: &mut Search<'_>) -> Result<Entry> {
     Ok(if figure { Entry::Figure(published) } else { Entry::Table(published) })
 }
 
-impl Search<'_> {
-    fn contents(&mut self, recipe: &Recipe) -> RecipeContents {
-        let DataFiles { missing, is_part } = self.data(&recipe.data);
-        let data = match missing {
-            _ if recipe.data.dataset.is_drawn() => Presence::NoneNeeded,
-            _ if self.folder.is_none() => Presence::NotLookedFor,
-            None if is_part => Presence::OtherCount,
+impl RecipeContents {
+    fn of(recipe: &Recipe, data: &mut MissingData<'_>) -> Self {
+        let section = &recipe.data;
+        let missing = data.of(section);
+        let presence = match missing {
+            _ if section.dataset.is_drawn() => Presence::NoneNeeded,
+            _ if data.folder().is_none() => Presence::NotLookedFor,
+            None if data.is_part(section) => Presence::OtherCount,
             None => Presence::Present,
             Some(_) => Presence::Absent,
         };
-        let lacks = missing.filter(|_| data == Presence::Absent);
-        RecipeContents {
-            dataset: recipe.data.dataset.name().to_owned(),
+        let lacks = missing.filter(|_| presence == Presence::Absent);
+        Self {
+            dataset: section.dataset.name().to_owned(),
             objectives: recipe.variants().into_iter().map(|variant| variant.objective.name).collect(),
-            data,
+            data: presence,
             lacks: lacks.or_else(|| missing_models(recipe)),
         }
-    }
-
-    /// The missing files of a data set; checked once.
-    fn data(&mut self, section: &DataSection) -> DataFiles {
-        if let Some((_, result)) = self.known.iter().find(|(known, _)| known == section) {
-            return result.clone();
-        }
-        let missing = missing_files(section, self.folder);
-        let is_part = missing.is_none() && self.folder.is_some_and(|folder| is_part(section, folder));
-        let result = DataFiles { missing, is_part };
-        self.known.push((section.clone(), result.clone()));
-        result
     }
 }
 

@@ -243,7 +243,7 @@ fn unread_parameter(objective: &ObjectiveSection) -> Option<String> {
     let parameter = ignored.find(|parameter| parameters.contains_key(parameter.name))?;
     let form = parameter.form.unwrap_or_default();
     Some(format!(
-        "`objective.{}` has no effect: only the form `{form}` of {name} reads it; leave it out, or set `objective.variant = {form:?}`",
+        "`objective.{}` has no effect: only the form `{form}` of {name} reads it; leave it out, or set its `variant` to {form:?}",
         parameter.name
     ))
 }
@@ -263,12 +263,13 @@ fn unread_setting(algorithm: &AlgorithmConfig) -> Option<String> {
 
 /// Why a key of an objective that names a variable of the data, or makes clusters of it, has no effect.
 ///
-/// A bias beside classes is taken: recipes of classifiers name it for the objectives that a user sets in their place.
+/// A bias beside class scores is taken: recipes of classifiers name it for the objectives that a user sets in their place.
 fn unread_key(variant: &RecipeVariant) -> Option<String> {
     let objective = &variant.objective;
     let spec = loss::spec(&objective.name).ok()?;
     let reads = |names: [&str; 2]| names.iter().any(|name| spec.input(name).is_some());
-    let reads_classes = reads(["labels", "ce_labels"]) || variant.scores(1, 1).is_some();
+    let gives_scores = variant.scores(1, 1).is_some();
+    let reads_classes = reads(["labels", "ce_labels"]) || gives_scores;
     let weighs_images = objective.oversample.is_some();
     let takes_clusters = reads_classes || weighs_images || objective.one_cluster;
     let (no_class, such_as) = (
@@ -286,7 +287,7 @@ fn unread_key(variant: &RecipeVariant) -> Option<String> {
         ),
         (
             "bias",
-            objective.bias.is_none() || reads(["bias", "ce_bias"]) || reads_classes || weighs_images,
+            objective.bias.is_none() || reads(["bias", "ce_bias"]) || gives_scores || weighs_images,
             "reads no bias",
             "an objective that does, such as `biascon`, or draw images by it, `objective.oversample`",
         ),

@@ -47,6 +47,8 @@ pub(crate) enum ValueType {
     Section,
 }
 
+/// The words with which a message of a missing key begins.
+pub(super) const MISSING_KEY: &str = "missing key";
 /// The words of a message for a key whose value is a section, where another value stands.
 const EXPECTED_SECTION: &str = "expected a section";
 /// The words for a name, where another value stands.
@@ -70,7 +72,7 @@ impl ReaderError {
         if let Some(unknown) = message.strip_prefix(UNKNOWN_PRESET).and_then(Unknown::read) {
             return Self::UnknownPreset(unknown);
         }
-        let text = without_types(&message.replace("missing field", "missing key"));
+        let text = without_types(&message.replace("missing field", MISSING_KEY));
         let text = text.replace(KEYS_WITH_VALUES, EXPECTED_SECTION).trim_end().to_owned();
         if message.starts_with("missing field") {
             return Self::MissingKey(text);
@@ -81,9 +83,9 @@ impl ReaderError {
         }
     }
 
-    /// The error of a key whose value is a name, where `found` stands.
-    pub(super) fn expected_name(key: &str, found: impl fmt::Display) -> Self {
-        let text = format!("`{key}` {EXPECTED_NAME}, not {found}");
+    /// The error of `found` in place of the name of a preset.
+    pub(super) fn no_preset_name(found: impl fmt::Display) -> Self {
+        let text = format!("`preset` {EXPECTED_NAME}, not {found}");
         Self::WrongType { found: None, expected: Some(ValueType::String), text }
     }
 
@@ -160,7 +162,7 @@ fn expected_type(words: &str) -> Option<ValueType> {
         _ if words.starts_with("an integer") => ValueType::Integer,
         "a number" => ValueType::Number,
         "a string" | "path string" => ValueType::String,
-        _ if words.starts_with("a sequence") || words.starts_with("an array") => ValueType::Array,
+        _ if words.starts_with("an array") => ValueType::Array,
         _ => return None,
     })
 }
@@ -253,7 +255,7 @@ mod tests {
     #[test]
     fn an_error_of_our_own_reader_is_read_back() {
         let preset = |word| ReaderError::UnknownPreset(Unknown::new(word, ["contex", "cclk"]));
-        for error in [preset("contx"), preset("a`b"), ReaderError::expected_name("preset", 3)] {
+        for error in [preset("contx"), preset("a`b"), ReaderError::no_preset_name(3)] {
             assert_eq!(ReaderError::of(&error.to_string()), error);
         }
         assert_eq!(

@@ -3,16 +3,16 @@
 use anyhow::{Error, Result};
 use toml::{Table, Value};
 
-use super::key_path::{FORMER_VARIANTS, VARIANTS, dotted, path_of};
-use super::reader_error::{ReaderError, ValueType};
+use super::key_path::{FORMER_VARIANTS, VARIANTS, dotted, key_of, path_of};
+use super::reader_error::{MISSING_KEY, ReaderError, ValueType};
 use super::recipe::Recipe;
-use crate::exit::{Subject, usage_about};
+use crate::exit::{Subject, Usage, usage_about};
 
 /// The recipe with keys changed, one after the other. The combination is checked at the end, so that keys may come in
 /// any order; keys that give no valid recipe one by one, such as those of a missing section, are changed together.
 ///
 /// # Errors
-/// A usage error that names the setting: as [`apply`], or the first one with which the recipe is not valid.
+/// A usage error that names the setting: as [`apply`] and [`fault_together`], or the first one with which the recipe is not valid.
 pub(super) fn apply_all(recipe: Recipe, settings: &[String]) -> Result<Recipe> {
     let fault = |recipe: &Recipe| recipe.check_given().err().map(|fault| fault.reason);
     let mut steps: Vec<(&String, Recipe)> = Vec::new();
@@ -26,7 +26,7 @@ pub(super) fn apply_all(recipe: Recipe, settings: &[String]) -> Result<Recipe> {
                     let (now, later) = rest.split_at(count);
                     apply(last, now).ok().map(|changed| (changed, later))
                 });
-                together.ok_or(error)?
+                together.ok_or_else(|| fault_together(last, rest, error))?
             }
         };
         steps.push((first, changed));
@@ -40,6 +40,35 @@ pub(super) fn apply_all(recipe: Recipe, settings: &[String]) -> Result<Recipe> {
     let wrong = steps.iter().rev().take_while(|(_, recipe)| fault(recipe).as_ref() == Some(&reason)).last();
     let setting = wrong.map_or("", |(setting, _)| setting.as_str());
     Err(refused(setting, &reason))
+}
+
+/// The error of settings that give no valid recipe, neither the first one alone nor it and those that follow: `alone`, that of the first
+/// one. If this is of a missing key, others of its section may give it, and a wrong one of these is the fault.
+fn fault_together(recipe: &Recipe, settings: &[String], alone: Error) -> Error {
+    let is_incomplete = reason_of(&alone).is_some_and(|reason| reason.starts_with(MISSING_KEY));
+    let Some(first) = settings.first().filter(|_| is_incomplete) else { return alone };
+    let section = |setting: &String| path_of(key_of(setting)).first().map(ToString::to_string);
+    let of_section = |setting: &&String| section(setting) == section(first);
+    let together: Vec<String> = settings.iter().filter(of_section).cloned().collect();
+    let mut fault = alone;
+    for count in 2..=together.len() {
+        let now = &together[..count];
+        let (Err(error), Some(added)) = (apply(recipe, now), now.last()) else { break };
+        match reason_of(&error) {
+            Some(reason) if reason.starts_with(MISSING_KEY) => fault = refused(first, reason),
+            Some(reason) => return refused(added, reason),
+            None => break,
+        }
+    }
+    fault
+}
+
+/// The reason of an error of [`refused`].
+fn reason_of(error: &Error) -> Option<&str> {
+    match error.downcast_ref::<Usage>()?.subject.as_ref()? {
+        Subject::Setting { reason, .. } => Some(reason),
+        Subject::ObjectiveKey(_) | Subject::MethodKey(_) => None,
+    }
 }
 
 /// The usage error of a setting.

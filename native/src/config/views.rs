@@ -27,7 +27,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
             })?;
             Table::try_from(preset).map_err(D::Error::custom)?
         }
-        Some(other) => return Err(D::Error::custom(ReaderError::expected_name("preset", other))),
+        Some(other) => return Err(D::Error::custom(ReaderError::no_preset_name(other))),
     };
     table.extend(own);
     table.try_into().map_err(|error: toml::de::Error| D::Error::custom(error.message()))

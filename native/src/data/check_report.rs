@@ -25,7 +25,7 @@ pub(crate) struct CheckReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) problem: Option<String>,
     /// True if no file is missing or corrupt, no picture is broken, and there is no `problem`. A run may use other data too: see
-    /// [`is_part`](super::presence::is_part).
+    /// [`MissingData::is_part`](super::presence::MissingData::is_part).
     pub(crate) sound: bool,
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use simile_core::data::DatasetError;
 
+use crate::units;
 use crate::words::number_of;
 
 /// The reason why a data set could not be read or shown.
@@ -47,8 +48,8 @@ pub(crate) enum DataError {
     #[error(
         "{} needs {} of memory while it is read, and {} are free; {remedy}",
         path.display(),
-        size(*bytes),
-        size(*free)
+        units::bytes(u128::from(*bytes)),
+        units::bytes(u128::from(*free))
     )]
     Memory { path: PathBuf, bytes: u64, free: u64, remedy: &'static str },
     #[error(transparent)]
@@ -66,16 +67,16 @@ pub(crate) enum DataError {
     #[error(
         "{pictures} pictures take {} when decoded, more than the {} that are kept in memory; set SIMILE_CACHE to a folder \
          with so much room, or take fewer with data.train, or a smaller data.side",
-        size(*bytes),
-        size(*most)
+        units::bytes(u128::from(*bytes)),
+        units::bytes(u128::from(*most))
     )]
     NeedsCache { pictures: usize, bytes: u64, most: u64 },
     #[error(
         "{pictures} pictures take {} when decoded, and {} has {} free; free some, set SIMILE_CACHE to another folder, \
          or take fewer with data.train",
-        size(*bytes),
+        units::bytes(u128::from(*bytes)),
         folder.display(),
-        size(*free)
+        units::bytes(u128::from(*free))
     )]
     Disk { pictures: usize, bytes: u64, folder: PathBuf, free: u64 },
     #[error("cannot keep the decoded pictures in {}: {source}", path.display())]
@@ -87,15 +88,6 @@ pub(crate) enum DataError {
     Table { path: PathBuf, reason: String },
     #[error("cannot make the picture: {0}")]
     Picture(#[from] image::ImageError),
-}
-
-/// Bytes in decimal units.
-fn size(bytes: u64) -> String {
-    match bytes {
-        0..1_000_000 => format!("{bytes} bytes"),
-        1_000_000..1_000_000_000 => format!("{:.0} MB", bytes as f64 / 1e6),
-        _ => format!("{:.1} GB", bytes as f64 / 1e9),
-    }
 }
 
 pub(crate) type Result<T, E = DataError> = std::result::Result<T, E>;

@@ -39,7 +39,7 @@ pub(crate) use pictures::read::{Pictures, read_pictures};
 pub(crate) use pictures::resize::ResizeSpec;
 #[cfg(test)]
 pub(crate) use pictures::space;
-pub(crate) use presence::{check_whole, is_part, missing_files, unread};
+pub(crate) use presence::{MissingData, check_whole, unread};
 pub(crate) use preview::preview;
 pub(crate) use section::{DataSection, PriorSection};
 pub(crate) use sets::table::{ReadTable, TableSection, in_several_splits, is_unusable, read_table};

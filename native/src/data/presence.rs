@@ -6,8 +6,58 @@ use super::error::{DataError, Result};
 use super::section::DataSection;
 use super::source::{About, Medium};
 
+/// The missing files of data sets in a folder. Each `[data]` is looked for once, since recipes and rows of tables share their data.
+pub(crate) struct MissingData<'a> {
+    folder: Option<&'a Path>,
+    known: Vec<Known>,
+}
+
+/// The result of a search.
+struct Known {
+    section: DataSection,
+    missing: Option<String>,
+    /// None until it is asked for: it reads the annotations.
+    is_part: Option<bool>,
+}
+
+impl<'a> MissingData<'a> {
+    /// Nothing is looked for yet.
+    pub(crate) fn in_folder(folder: Option<&'a Path>) -> Self {
+        Self { folder, known: Vec::new() }
+    }
+
+    /// The folder in which data are looked for.
+    pub(crate) fn folder(&self) -> Option<&'a Path> {
+        self.folder
+    }
+
+    /// The missing files of `section`, with the way to get them; none if everything is present.
+    pub(crate) fn of(&mut self, section: &DataSection) -> Option<String> {
+        self.known(section).missing.clone()
+    }
+
+    /// True if no file of `section` is missing, but the folder holds another number of pictures than the authors state.
+    pub(crate) fn is_part(&mut self, section: &DataSection) -> bool {
+        let folder = self.folder;
+        let known = self.known(section);
+        let missing = &known.missing;
+        *known
+            .is_part
+            .get_or_insert_with(|| missing.is_none() && folder.is_some_and(|folder| is_part(section, folder)))
+    }
+
+    fn known(&mut self, section: &DataSection) -> &mut Known {
+        let at = self.known.iter().position(|known| known.section == *section).unwrap_or_else(|| {
+            let missing = missing_files(section, self.folder);
+            self.known.push(Known { section: section.clone(), missing, is_part: None });
+            self.known.len() - 1
+        });
+        &mut self.known[at]
+    }
+}
+
 /// The missing data of a recipe in `folder`, with the way to get them; none if everything is present.
-pub(crate) fn missing_files(section: &DataSection, folder: Option<&Path>) -> Option<String> {
+fn missing_files(section: &DataSection, folder: Option<&Path>) -> Option<String> {
     if section.dataset.is_drawn() {
         return None;
     }
@@ -49,7 +99,7 @@ pub(crate) fn check_whole(
 }
 
 /// True if a folder holds another number of pictures than the authors state, which `simile data check` reports as `wrong`.
-pub(crate) fn is_part(section: &DataSection, folder: &Path) -> bool {
+fn is_part(section: &DataSection, folder: &Path) -> bool {
     let Medium::Pictures(set) = section.dataset.medium() else { return false };
     let stated = section.dataset.about().pictures.filter(|_| set.is_whole(&section.options()));
     stated.is_some_and(|stated| section.catalogue(folder).is_ok_and(|catalogue| catalogue.len() != stated))
@@ -128,6 +178,21 @@ mod tests {
         assert!(!said("table").contains("simile data"), "pictures of one's own");
         let text = missing_files(&section("utkface"), None).unwrap();
         assert!(text.contains("--data DIR") && text.contains("simile data list utkface"), "{text}");
+    }
+
+    /// Otherwise the annotations would be read for each row of a table.
+    #[test]
+    fn each_data_set_is_looked_for_once() {
+        let place = tempfile::tempdir().unwrap();
+        let section = DataSection::of(DatasetName::find("colour-mnist").unwrap());
+        let mut data = MissingData::in_folder(Some(place.path()));
+        let missing = data.of(&section).unwrap();
+        assert!(missing.contains("train-images"), "{missing}");
+        write_small(place.path(), 3);
+        assert_eq!(data.of(&section), Some(missing), "it was looked for before");
+        let other = DataSection { train: Some(2), ..section.clone() };
+        assert_eq!(data.of(&other), None, "another `[data]`");
+        assert_eq!(MissingData::in_folder(Some(place.path())).of(&section), None);
     }
 
     #[test]

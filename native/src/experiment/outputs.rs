@@ -17,7 +17,7 @@ use crate::experiment::train::selection::{self, Candidate};
 use crate::metrics::Metrics;
 use crate::report::{page, verdict};
 use crate::run_folder::finished::FinishedRun;
-use crate::run_folder::folder::{FIGURES, LAST_MODEL, MODEL, REPORT, RESULT, RunFolder};
+use crate::run_folder::folder::{FIGURES, LAST_MODEL, MODEL, REPORT, RunFolder};
 use crate::run_folder::model::variant_file;
 use crate::run_folder::record::{Measurement, RunResult, SmokeTest, devices_in_words};
 use crate::run_folder::state::RunState;
@@ -167,7 +167,7 @@ pub(super) fn write_result_and_report(
         picture_files: recipe.data.dataset.has_pictures().then(|| state.data_digests.whole()).flatten(),
     };
     result.verdict = verdict(recipe, &[&result])?;
-    folder.write_json(RESULT, &result)?;
+    folder.write_result(&result)?;
     let run = FinishedRun::read(folder.root())?;
     folder.write(REPORT, page(&[run])?)?;
     state.finished = true;

@@ -10,7 +10,6 @@ pub(crate) mod gallery;
 pub(crate) mod maps;
 mod page;
 mod parts;
-pub(crate) mod picture;
 mod pool;
 mod results;
 mod smoke;

@@ -3,6 +3,7 @@
 //! A table is a file in `native/tables`: a recipe, and for each row its changes and the published values. Rows can also
 //! be written as lines and columns, as the paper prints them.
 
+pub(crate) mod asked;
 pub(crate) mod compare;
 mod crossed;
 pub(crate) mod drawn;

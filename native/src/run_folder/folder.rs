@@ -7,14 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::console::line;
 use crate::exit::usage;
 use crate::run_folder::atomic_file::{AtomicFile, TEMPORARY_PREFIX, temporary_in};
 use crate::run_folder::lock::{self, HOLDER, LOCK, Lock};
-use crate::run_folder::record::Measurement;
+use crate::run_folder::record::{Measurement, RunResult};
 use crate::shell::resume_command;
 
 pub(crate) const RECIPE: &str = "recipe.toml";
@@ -125,12 +124,12 @@ impl RunFolder {
         write(&self.path(name), bytes.as_ref())
     }
 
-    /// Writes a JSON document atomically.
+    /// Writes `result.json` atomically.
     ///
     /// # Errors
     /// As [`write`](Self::write).
-    pub(crate) fn write_json(&self, name: impl AsRef<Path>, value: &impl Serialize) -> Result<()> {
-        self.write(name, serde_json::to_string_pretty(value)? + "\n")
+    pub(crate) fn write_result(&self, result: &RunResult) -> Result<()> {
+        self.write(RESULT, serde_json::to_string_pretty(result)? + "\n")
     }
 
     /// Reads a file.

@@ -36,9 +36,6 @@ pub(crate) struct RunState {
     pub(crate) earlier_devices: Vec<EarlierDevice>,
     /// Folder of the data set's files, from the root; earlier versions kept it as it was given.
     pub(crate) data: Option<PathBuf>,
-    /// The variant in training; empty once all are done.
-    #[serde(rename = "arm")]
-    variant: String,
     /// Wall time so far in seconds.
     pub(crate) seconds: f64,
     /// The digest of `metrics.jsonl` at that time.
@@ -275,7 +272,6 @@ impl RunState {
     /// If the folder cannot be written to; the previous state then remains valid.
     pub(crate) fn write(&mut self, folder: &RunFolder) -> Result<()> {
         self.forget_outdated();
-        self.variant = self.current().map_or_else(String::new, |at| self.variants[at].name.clone());
         folder.write(PathBuf::from(STATE).join(DOCUMENT), sealed::to_text(self)?)?;
         self.files.remove_others(folder);
         Ok(())
@@ -380,6 +376,16 @@ mod tests {
         folder.write("state/arm-0-iteration-6.safetensors", [6]).unwrap();
         state.files.remove_others(&folder);
         assert_eq!(checkpoints(&folder).len(), 3);
+    }
+
+    /// Earlier builds wrote the name of the variant in training.
+    #[test]
+    fn a_state_with_a_key_of_an_earlier_build_is_read() {
+        let (_place, folder, state) = begun();
+        let mut document = serde_json::to_value(&state).unwrap();
+        document["arm"] = "a".into();
+        folder.write(PathBuf::from(STATE).join(DOCUMENT), sealed::to_text(&document).unwrap()).unwrap();
+        assert_eq!(RunState::read(&folder).unwrap(), Some(state));
     }
 
     #[test]

@@ -84,8 +84,8 @@ impl Attributes {
             false => format!(", and leave `{judged}` out of probe.also"),
         };
         format!(
-            "no run measures a leak{whose}, so --leak-at-most chooses nothing; name another attribute with --set \
-             probe.condition=NAME{further}"
+            "no run measures a leak{whose}, so --leak-at-most chooses nothing; leave it out, or name another attribute \
+             with --set probe.condition=NAME{further}"
         )
     }
 }
@@ -151,6 +151,8 @@ mod tests {
         assert_eq!(age.leak(|metric| metric == "condition_top1"), None, "that of another is not its leak");
         assert!(age.unmeasured().contains("a leak of `age`"), "{}", age.unmeasured());
         assert!(age.unmeasured().ends_with("leave `age` out of probe.also"), "{}", age.unmeasured());
+        // Data may have no attribute to name.
+        assert!(age.unmeasured().contains("leave it out, or name another"), "{}", age.unmeasured());
         assert_eq!(attributes("plain", rates).leak(|metric| metric == "top1"), None);
     }
 }

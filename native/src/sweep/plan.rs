@@ -195,7 +195,7 @@ fn judged_by_held_out(recipe: &Recipe) -> Result<()> {
     }
     Err(usage(
         "the recipe holds no training images out, and settings are not chosen on test images; \
-         say how many to hold out, such as --set data.validation=1000",
+         say how many to hold out with --set data.validation=N, a fifth of them or less",
     ))
 }
 

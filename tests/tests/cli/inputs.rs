@@ -56,8 +56,9 @@ fn counts_beyond_memory_are_refused_before_anything_is_made() {
         assert!(!place.path().join("runs").exists(), "{setting}: a run was begun");
     }
     let clusters = "objective={ name = \"fair-info-nce\", clusters = 100 }";
-    let text = complaint(place.path(), &["train", "mine.toml", "--set", clusters], 1);
-    assert!(text.contains("`k` is 100") && text.contains("the number of points"), "{text}");
+    let text = complaint(place.path(), &["train", "mine.toml", "--set", clusters], 2);
+    let reason = "`objective.clusters` is 100, expected 1 to 48, the number of images";
+    assert!(text.contains(reason), "{text}");
     assert!(!place.path().join("runs").exists(), "a run was begun");
 }
 
@@ -244,7 +245,8 @@ fn a_precision_that_the_network_lacks_is_refused_before_data_are_read() {
             .edited("batch = 16", "batch = 16\nprecision = \"bf16\""),
     );
     let error = complaint(place.path(), &["train", "mine.toml", "--data", "."], 2);
-    assert!(error.contains("train.precision") && error.contains("lenet5"), "{error}");
+    assert!(error.contains("mine.toml, line ") && error.contains("train.precision"), "{error}");
+    assert!(error.contains("lenet5") && error.contains("take another encoder"), "{error}");
 }
 
 #[test]

@@ -6,7 +6,9 @@ use simile_tests::place;
 
 #[cfg(unix)]
 use crate::support::process::interrupt;
-use crate::support::program::{complaint, json, simile, stderr};
+#[cfg(unix)]
+use crate::support::program::simile;
+use crate::support::program::{complaint, json, stderr};
 use crate::support::recipes::{Edited as _, SMALL, place_with};
 #[cfg(unix)]
 use crate::support::run::assert_same_end;
@@ -135,6 +137,7 @@ fn what_does_not_go_together_is_said() {
         (r#"{ name = "jtt" }"#, r#"{ name = "jtt" }"#, "first_steps"),
         (r#"{ name = "jtt", first_steps = 6 }"#, r#"{ name = "jtt" }"#, "`method.first_steps` is 6"),
         (r#"{ name = "lnl" }"#, r#"{ name = "lnl" }"#, "objective.bias"),
+        (r#"{ name = "lnl", predictor = { output = 10 } }"#, r#"{ name = "lnl" }"#, "set `objective.bias`"),
         (r#"{ name = "lnl" }"#, r#"{ name = "lnl", bias = "colour" }"#, "known: palette"),
         (r#"{ name = "single" }"#, r#"{ name = "biasbal" }"#, "objective.bias"),
         (r#"{ name = "single" }"#, r#"{ name = "biascon" }"#, "objective.bias"),
@@ -175,6 +178,24 @@ fn what_does_not_go_together_is_said() {
     }
 }
 
+/// The line was that of the objective, or of the variant.
+#[test]
+fn a_wrong_key_of_a_method_is_named_with_its_line() {
+    let method = r#"{ name = "lnl", predictor = { output = 7 } }"#;
+    let objective = r#"{ name = "lnl", bias = "palette" }"#;
+    let own = recipe(&[("Wrong", method, objective)]);
+    let shared = own
+        .replace(&format!("method = {method}\n"), "")
+        .replace("[[variant]]", "[method]\nname = \"lnl\"\n\n[method.predictor]\noutput = 7\n\n[[variant]]");
+    for (text, begins) in [(own, "method = "), (shared, "output = 7")] {
+        let line = 1 + text.lines().position(|line| line.starts_with(begins)).unwrap();
+        let place = place_with("wrong.toml", &text);
+        let said = complaint(place.path(), &["train", "wrong.toml"], 2);
+        let expected = format!("wrong.toml, line {line}: variant `Wrong`: `method.predictor.output` is 7");
+        assert!(said.contains(&expected), "{said}");
+    }
+}
+
 #[test]
 fn the_width_of_projections_is_not_the_number_of_scores() {
     let place = place();
@@ -191,68 +212,6 @@ fn the_width_of_projections_is_not_the_number_of_scores() {
         let result = result(&place.path().join(width));
         assert!(result["arms"][0]["metrics"]["classifier_top1"].is_number(), "{result}");
     }
-}
-
-#[test]
-fn a_ridge_that_the_last_batch_does_not_make_is_refused_before_the_run() {
-    let objective = r#"{ name = "kernel-decoupled-uniformity", variant = "paper", lambda = 0.05, lambda_effective = 0.8 }"#;
-    let text = recipe(&[("Short", r#"{ name = "single" }"#, objective)]).edited("train = 64", "train = 66");
-    let place = place_with("short.toml", &text);
-    let train = ["train", "short.toml", "--device", "cpu"];
-    let text = complaint(place.path(), &train, 2);
-    assert!(text.contains("`lambda_effective` is 0.8") && text.contains("train.drop_last = true"), "{text}");
-    assert!(text.contains("2 samples make a ridge of 0.1; the last batch of an epoch is so short"), "{text}");
-    assert!(!place.path().join("runs").exists());
-    for rest in ["train.drop_last=true", "train.iterations=4"] {
-        let out = ["--set", rest, "--out", rest];
-        simile(place.path(), &[&train[..], &out].concat()).assert().success();
-    }
-    // A longer run comes to that batch. It ended there, and the result of the shorter one was gone.
-    let longer = ["train", "--resume", "train.iterations=4", "--set", "train.iterations=8"];
-    let text = complaint(place.path(), &longer, 2);
-    assert!(text.contains("`Short` cannot be made so long") && text.contains("is so short"), "{text}");
-    assert!(text.contains("begin another run with train.drop_last = true"), "{text}");
-    assert!(!text.contains("the run continues"), "{text}");
-    for file in ["result.json", "report.html", "model.safetensors"] {
-        assert!(place.path().join("train.iterations=4").join(file).exists(), "{file}");
-    }
-}
-
-/// Such a run ended in its middle.
-#[test]
-fn a_ridge_that_a_small_cluster_does_not_make_is_refused_before_the_run() {
-    // Seven images of some classes and six of others; the first batches are of the former.
-    let objective = r#"{ name = "kernel-decoupled-uniformity", variant = "paper", condition = "colour", one_cluster = true, lambda = 0.05, lambda_effective = 0.35 }"#;
-    let text = recipe(&[("Small", r#"{ name = "single" }"#, objective)])
-        .edited("train = 64", "train = 66")
-        .edited("batch = 16", "batch = 7");
-    let place = place_with("small.toml", &text);
-    let train = ["train", "small.toml", "--device", "cpu", "--seed", "2", "--out", "run"];
-    let text = complaint(place.path(), &train, 2);
-    assert!(text.contains("6 samples make a ridge of 0.3"), "{text}");
-    assert!(text.contains("a cluster is smaller than a batch, take fewer clusters"), "{text}");
-    assert!(!place.path().join("run").exists());
-    simile(place.path(), &[&train[..], &["--set", "train.iterations=4"]].concat()).assert().success();
-    let longer = ["train", "--resume", "run", "--set", "train.iterations=6"];
-    let text = complaint(place.path(), &longer, 2);
-    assert!(text.contains("begin another run with fewer clusters or without lambda_effective"), "{text}");
-    assert!(place.path().join("run/result.json").exists());
-}
-
-/// The smaller batches of a smoke test make another ridge, for which it was refused.
-#[test]
-fn a_ridge_of_the_whole_batch_is_left_out_of_a_smoke_test() {
-    let objective = r#"{ name = "kernel-decoupled-uniformity", variant = "paper", lambda = 0.05, lambda_effective = 8.0 }"#;
-    let text = recipe(&[("Whole", r#"{ name = "single" }"#, objective)])
-        .edited("train = 64\ntest = 32", "train = 160\ntest = 160")
-        .edited("batch = 16", "batch = 160");
-    let measured = objective.trim_matches(['{', '}', ' ']).replace(", ", "\n");
-    let text = format!("{text}\n[[probe.objectives]]\n{measured}\n");
-    let place = place_with("whole.toml", &text);
-    let answer = json(place.path(), &["train", "whole.toml", "--device", "cpu", "--smoke", "--json"]);
-    let variant = &answer["arms"][0];
-    assert!(variant["final_loss"].is_number(), "{variant}");
-    assert!(variant["metrics"]["kernel_decoupled_uniformity_test"].is_number(), "{variant}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::support::mnist::mnist;
+use crate::support::pictures::tabled;
 use crate::support::program::{complaint, stderr};
 use crate::support::recipes::{classifier, place_with, with_one, with_two_variants};
 use crate::support::run::result;
@@ -28,6 +29,18 @@ fn what_would_fail_after_training_is_said_before() {
     mnist(&place.path().join("mnist"), 20, |_| 3);
     let text = complaint(place.path(), &["train", "colour-mnist", "--smoke", "--data", "mnist"], 2);
     assert!(text.contains("20 training images are of the class `3`"), "{text}");
+    let train = ["train", "one.toml", "--set", "selection={ held_out = 95 }", "--set", "data.train=96"];
+    let text = complaint(place.path(), &train, 2);
+    assert!(text.contains("--set data.train=96: all 1 training images are of the class"), "{text}");
+    assert!(text.contains("train on more pictures, data.train or selection.held_out"), "{text}");
+    tabled(
+        &place.path().join("pictures"),
+        "label,site",
+        (0..20).map(|at| format!("a,{}", ["x", "y"][at % 2])),
+    );
+    let text = complaint(place.path(), &["train", "pictures", "--hide", "site"], 2);
+    assert!(text.contains("are of the class `a`"), "{text}");
+    assert!(text.contains("name the column of the class with --label"), "{text}");
     assert!(!place.path().join("runs").exists(), "a run was begun");
 }
 
@@ -45,6 +58,17 @@ fn what_would_stop_a_run_later_is_refused_before_it_has_a_folder() {
         assert!(text.contains(reason), "{setting}: {text}");
         assert!(!place.path().join("never").exists(), "{setting} left a folder behind");
     }
+}
+
+/// It was called a failure of the evaluation, at the line of the variant.
+#[test]
+fn a_kernel_that_reads_a_column_too_many_is_named_by_its_key() {
+    let place = with_two_variants();
+    let kernel = "variant.Fair.objective.kernel={ name = \"product\", factors = [{ start = 0, end = 9, kernel = { \
+                  name = \"exact-match\" } }] }";
+    let text = complaint(place.path(), &["train", "tiny.toml", "--set", kernel], 2);
+    let expected = format!("--set {kernel}: variant `Fair`: `kernel.factors` is columns 0 to 9, but");
+    assert!(text.contains(&expected) && !text.contains("evaluation"), "{text}");
 }
 
 #[test]

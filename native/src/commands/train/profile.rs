@@ -13,6 +13,7 @@ use crate::devices::DeviceSet;
 use crate::experiment::profile::answer::{Profile, VariantProfile, WaitingTime};
 use crate::experiment::profile::cost::{Cost, Costs, costs};
 use crate::experiment::profile::profile;
+use crate::units;
 
 /// Kernels that are listed by name.
 const MOST_KERNELS: usize = 12;
@@ -134,23 +135,8 @@ fn cost_text(Cost { step, uploads, memory }: &Cost) -> String {
     format!(
         "{costs}\nmemory: at least {}\ncopied to a GPU each step: {:.3} MB of pictures (0 if the data set is kept there) and {:.3} MB of \
          other data{weights}",
-        size(*memory as f64),
+        units::bytes(u128::from(*memory)),
         uploads.pictures as f64 / 1e6,
         uploads.besides() as f64 / 1e6
     )
-}
-
-/// A number of bytes in GB, or in MB if there are few.
-fn size(bytes: f64) -> String {
-    if bytes < 1e8 { format!("{:.2} MB", bytes / 1e6) } else { format!("{:.2} GB", bytes / 1e9) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_small_size_is_not_rounded_away() {
-        assert_eq!([4e6, 9.9e7, 1e8, 2.5e9].map(size), ["4.00 MB", "99.00 MB", "0.10 GB", "2.50 GB"]);
-    }
 }

@@ -167,11 +167,11 @@ fn text(Answer { verdict, runs, .. }: &Answer) -> String {
     let smoke = smoke(first).map(|words| format!("\n{words}")).unwrap_or_default();
     let without =
         if runs.iter().any(|run| run.diverged().is_some()) { ", without variants that diverged" } else { "" };
-    format!(
-        "{verdict}{table}\nmean ± standard deviation of {} seeds{without}, {}{smoke}",
-        runs.len(),
-        devices_of_all(runs.iter())
-    )
+    let seeds = match runs.len() {
+        1 => "one seed".to_owned(),
+        several => format!("mean ± standard deviation of {several} seeds"),
+    };
+    format!("{verdict}{table}\n{seeds}{without}, {}{smoke}", devices_of_all(runs.iter()))
 }
 
 /// The metrics of a row in a run: of a variant that did not diverge, or of a reference.
@@ -216,6 +216,13 @@ mod tests {
         for said in ["60.00 ± 14.14", "90.00", "2 seeds, without variants that diverged"] {
             assert!(text.contains(said), "{text}");
         }
+    }
+
+    #[test]
+    fn one_seed_has_no_deviation() {
+        let runs = vec![testing::run("x", 0, "", vec![testing::variant("A", 0.5)]).result];
+        let text = text(&Answer { folder: PathBuf::new(), verdict: Vec::new(), runs });
+        assert!(text.contains("\none seed, ") && !text.contains("±"), "{text}");
     }
 
     #[test]

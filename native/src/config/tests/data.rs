@@ -38,7 +38,7 @@ fn keys_of_a_data_set_are_read_set_and_refused_by_line() {
     let table =
         "[data.table]\ncsv = \"a.csv\"\n\n[data.table.conditions]\nsite = [\"site\"]\nage = \"age\"\n";
     let text = usage_error(load_set("table", table, &[]));
-    assert!(text.contains("line 20: invalid type: string \"age\", expected a sequence"), "{text}");
+    assert!(text.contains("line 20: invalid type: string \"age\", expected an array"), "{text}");
 }
 
 #[test]

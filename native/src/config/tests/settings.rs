@@ -184,6 +184,27 @@ fn a_wrong_setting_says_why() {
 }
 
 #[test]
+fn of_settings_that_need_each_other_the_wrong_one_is_named() {
+    for (set, message) in [
+        (
+            ["method.name=cached", "method.chunk=a"],
+            "--set method.chunk=a: invalid type: string \"a\", expected an integer, 0 or more",
+        ),
+        (
+            ["schedule.name=step", "schedule.milestones=5"],
+            "--set schedule.milestones=5: invalid type: integer `5`, expected an array",
+        ),
+        (["method.name=cached", "method.chunks=8"], "--set method.chunks=8: unknown key `chunks`"),
+        (["data.features.file=a.npy", "data.features.paths=3"], "--set data.features.paths=3: invalid type"),
+        (["optimizer=adam", "optimizer.beta1=0.9"], "--set optimizer=adam: invalid type"),
+        (["method.name=cached", "train.batch=32"], "--set method.name=cached: missing key `chunk`"),
+    ] {
+        let text = usage_error(load(SMALL, &set));
+        assert!(text.starts_with(message), "{text}");
+    }
+}
+
+#[test]
 fn settings_that_go_together_may_come_in_any_order() {
     let three = [
         "classified={ batch = 8 }",

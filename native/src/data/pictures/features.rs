@@ -57,7 +57,7 @@ mod tests {
         let section =
             FeaturesSection { file: "clip.npy".into(), paths: "paths.txt".into(), name: "clip".into() };
         let error = |free| read_features(&section, folder.path(), free).unwrap_err().to_string();
-        assert!(error(2599).contains("clip.npy needs 2600 bytes of memory"), "{}", error(2599));
+        assert!(error(2599).contains("clip.npy needs 3 kB of memory"), "{}", error(2599));
         assert!(error(2599).contains("keep fewer columns"), "{}", error(2599));
         assert!(!error(2600).contains("of memory"), "{}", error(2600));
     }

@@ -112,11 +112,11 @@ pub(crate) fn check_run(recipe: &Recipe, train: &Dataset) -> Result<()> {
     Ok(())
 }
 
-/// The note that a batch can never be full; none if it can.
+/// The note that a batch can never be full; none if it can, or if there are too few images for any batch.
 fn never_full(recipe: &Recipe, images: usize) -> Option<String> {
     let batch = recipe.train.batch;
     let is_shuffled = |variant: &RecipeVariant| variant.objective.batch_rule() == Ok(BatchRule::Shuffled);
-    (batch > images && recipe.variants().iter().any(is_shuffled)).then(|| {
+    ((2..batch).contains(&images) && recipe.variants().iter().any(is_shuffled)).then(|| {
         format!(
             "`train.batch` is {batch} and there are {images} training images: every shuffled batch holds all of them; set \
              train.batch={images} or less"
@@ -219,7 +219,7 @@ mod tests {
     fn a_count_beyond_memory_is_named_with_what_it_needs() {
         let need = Need { key: "method.queue", count: 1_000_000_000, bytes: 4_000_000_000_000 };
         let text = need.check_within(16_000_000_000).unwrap_err().to_string();
-        assert!(text.contains("`method.queue` is 1000000000") && text.contains("4 TB"), "{text}");
+        assert!(text.contains("`method.queue` is 1000000000") && text.contains("4.0 TB"), "{text}");
         assert!(text.contains("16 GB are free") && text.contains("lower it"), "{text}");
         assert!(need.check_within(u64::MAX).is_ok());
     }
@@ -319,6 +319,7 @@ mod tests {
             "{text}"
         );
         assert_eq!(note("", 16), None);
+        assert_eq!(note("", 1), None);
         assert_eq!(note("bias = \"palette\"\noversample = 10.0", 12), None);
         assert_eq!(note("one_cluster = true", 12), None);
     }
@@ -338,7 +339,7 @@ mod tests {
     fn solves_that_may_take_more_than_is_free_are_warned_of() {
         let text = solve_warning(16_384, 48 * 16_384 * 16_384, 8_000_000_000).unwrap();
         assert!(
-            text.contains("a batch of 16384 take up to 13 GB") && text.contains("8 GB are free"),
+            text.contains("a batch of 16384 take up to 13 GB") && text.contains("8.0 GB are free"),
             "{text}"
         );
         assert_eq!(solve_warning(4096, 48 * 4096 * 4096, 8_000_000_000), None);

@@ -52,14 +52,20 @@ pub(super) fn check_ridge(recipe: &Recipe, train: &Dataset) -> Result<()> {
     }
 }
 
-/// The path of an error of a variant in the text of its recipe: that of the key of its objective which is wrong, or that of the variant.
-pub(super) fn place_of<'a>(recipe: &Recipe, variant: &'a RecipeVariant, error: &Error) -> Vec<&'a str> {
-    let path =
-        if recipe.written_variants.is_empty() { vec![] } else { vec![VARIANTS, variant.name.as_str()] };
-    let key = match error.downcast_ref::<Usage>().and_then(|usage| usage.subject.as_ref()) {
-        Some(Subject::ObjectiveKey(key)) => Some(*key),
-        _ => None,
-    };
-    let section = (key.is_some() || path.is_empty()).then_some("objective");
-    path.into_iter().chain(section).chain(key).collect()
+/// The path of an error of a variant in the text of its recipe: that of the key of its objective or method which is wrong, or that of the
+/// variant.
+pub(super) fn place_of<'a>(recipe: &Recipe, variant: &'a RecipeVariant, error: &'a Error) -> Vec<&'a str> {
+    let written = recipe.written_variants.iter().find(|written| written.name == variant.name);
+    let own = |has_own: bool| if has_own { vec![VARIANTS, variant.name.as_str()] } else { vec![] };
+    let of_variant = own(written.is_some());
+    match error.downcast_ref::<Usage>().and_then(|usage| usage.subject.as_ref()) {
+        Some(Subject::ObjectiveKey(key)) => [of_variant, vec!["objective", *key]].concat(),
+        // A variant without a method has that of the recipe.
+        Some(Subject::MethodKey(key)) => {
+            let of_method = own(written.is_some_and(|written| written.algorithm.is_some()));
+            of_method.into_iter().chain(key.split('.')).collect()
+        }
+        _ if of_variant.is_empty() => vec!["objective"],
+        _ => of_variant,
+    }
 }

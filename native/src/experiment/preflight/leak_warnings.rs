@@ -1,13 +1,13 @@
 //! Warnings about attributes whose leak cannot be measured, or looks smaller than it is, and about classes that no training row has.
 
-use std::collections::BTreeSet;
-
-use simile_core::data::{Condition, Dataset};
+use simile_core::data::Dataset;
 
 use crate::config::Recipe;
 use crate::config::probe::ProbeSection;
 use crate::data::EvaluationSplit;
-use crate::experiment::evaluate::probe::unseen;
+use crate::experiment::evaluate::probe::measurable::{
+    Obstacle, all_unseen, obstacle, unseen, unseen_values,
+};
 use crate::experiment::prepare::splits::Evaluated;
 
 /// The words of a command for its data.
@@ -54,35 +54,38 @@ pub(crate) fn leak_warnings(
     [train, test]: [&Dataset; 2],
     terms: WarningTerms<'_>,
 ) -> Vec<String> {
-    let WarningTerms { things, key, .. } = terms;
+    let WarningTerms { things, evaluation_split, key } = terms;
     // A further attribute has another key, or stands there because a table has it.
     let remedy = |name: &String| {
         let key = key.filter(|_| *name == probe.condition);
         key.map(|key| format!(", name another with {key}")).unwrap_or_default()
     };
     let warning = |name: &String| {
-        let one =
-            one_value(name, train).map(|value| format!("{value} in all {} training {things}", train.len()));
-        let unseen = unseen(name, train, test);
-        let what = format!("`{name}`");
-        let reason = one
-            .or_else(|| all_unseen(&what, &unseen, test, terms))
-            .or_else(|| one_of_test(name, test, terms))
-            .map(|reason| format!("{reason}; its leak cannot be measured{}", remedy(name)));
-        let some = || some_unseen(&format!("value of {what}"), &unseen, test, terms);
-        reason.or_else(|| Some(format!("{}, so the leak looks smaller than it is", some()?)))
+        let reason = match obstacle(name, train, test) {
+            Some(Obstacle::OneTrainingValue(value)) => {
+                format!("`{name}` is {value} in all {} training {things}", train.len())
+            }
+            Some(Obstacle::Unseen(such)) => none_seen(&format!("`{name}`"), such, terms),
+            Some(Obstacle::OneEvaluatedValue(value)) => {
+                format!("`{name}` is {value} in all {} {evaluation_split} {things}", test.len())
+            }
+            None => {
+                let unseen = unseen_values(name, train, test);
+                let some = some_unseen(&format!("value of `{name}`"), &unseen, test, terms)?;
+                return Some(format!("{some}, so the leak looks smaller than it is"));
+            }
+        };
+        Some(format!("{reason}; its leak cannot be measured{}", remedy(name)))
     };
     std::iter::once(&probe.condition).chain(&probe.also).filter_map(warning).collect()
 }
 
 /// The warning about test rows of classes that no training row has.
 pub(crate) fn class_warning([train, test]: [&Dataset; 2], terms: WarningTerms<'_>) -> Option<String> {
-    let known: BTreeSet<&String> =
-        train.labels.iter().filter_map(|label| train.classes.get(*label)).collect();
-    let test_classes = test.labels.iter().filter_map(|label| test.classes.get(*label));
-    let unseen: Vec<&str> = test_classes.filter(|class| !known.contains(class)).map(String::as_str).collect();
-    match all_unseen("class", &unseen, test, terms) {
-        Some(reason) => {
+    let unseen = unseen((&train.labels, &train.classes), (&test.labels, &test.classes));
+    match all_unseen(&unseen, test.len()) {
+        Some(such) => {
+            let reason = none_seen("class", such, terms);
             Some(format!("{reason}; no guess of the class can be right, divide the rows in another way"))
         }
         None => Some(format!(
@@ -92,18 +95,10 @@ pub(crate) fn class_warning([train, test]: [&Dataset; 2], terms: WarningTerms<'_
     }
 }
 
-/// The reason why the test rows measure no leak of an attribute: it is the same in all.
-fn one_of_test(name: &str, test: &Dataset, terms: WarningTerms<'_>) -> Option<String> {
-    let WarningTerms { things, evaluation_split, .. } = terms;
-    Some(format!("{} in all {} {evaluation_split} {things}", one_value(name, test)?, test.len()))
-}
-
-/// The reason why a probe that was fitted to training rows cannot be judged on test rows: all of these are unseen. `what` is the
-/// class, or an attribute.
-fn all_unseen(what: &str, unseen: &[&str], test: &Dataset, terms: WarningTerms<'_>) -> Option<String> {
-    let first = unseen.first().filter(|_| unseen.len() == test.len())?;
+/// The reason why no guess on test rows can be right: no training row has the class, or the attribute, of any of them.
+fn none_seen(what: &str, such: &str, terms: WarningTerms<'_>) -> String {
     let (thing, evaluation_split) = (terms.thing(), terms.evaluation_split);
-    Some(format!("no training {thing} has the {what} of any {evaluation_split} {thing}, such as {first}"))
+    format!("no training {thing} has the {what} of any {evaluation_split} {thing}, such as {such}")
 }
 
 /// The start of a warning if some test rows have a value that no training row has.
@@ -119,34 +114,21 @@ fn some_unseen(what: &str, unseen: &[&str], test: &Dataset, terms: WarningTerms<
     ))
 }
 
-/// The value of a variable that has a single one, in words.
-pub(super) fn one_value(name: &str, images: &Dataset) -> Option<String> {
-    let value = match images.conditions.get(name)? {
-        Condition::Categorical { values, names } => {
-            let first = values.first()?;
-            values
-                .iter()
-                .all(|value| value == first)
-                .then(|| names.get(*first).cloned().unwrap_or_default())?
-        }
-        Condition::Numeric(values) => {
-            let first = values.iter_rows().next()?;
-            let written = || first.iter().map(f64::to_string).collect::<Vec<_>>().join(", ");
-            values.iter_rows().all(|row| row == first).then(written)?
-        }
-    };
-    Some(format!("`{name}` is {value}"))
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use simile_core::data::Condition;
     use simile_core::data::synthetic::colour_mnist::Colours;
     use simile_core::data::synthetic::digits::draw_digits;
     use simile_core::numeric::matrix::Matrix;
+    use simile_core::numeric::rows::FeatureTable;
 
     use super::*;
     use crate::config::Changes;
+    use crate::config::probe::Probe;
+    use crate::experiment::evaluate::probe::{LabelledFeatures, base_rates, measure};
+    use crate::experiment::features::Features;
+    use crate::metrics::leak::is_leak;
 
     #[test]
     fn values_that_only_test_images_have_are_named() {
@@ -184,6 +166,48 @@ mod tests {
         assert!(further.ends_with("its leak cannot be measured"), "{further}");
         let constant = of(&recipe, &images(|i| i % 2, 0.0));
         assert!(constant.contains("`age` is 0 in all 60 validation images"), "{constant}");
+    }
+
+    /// A number that is the same in all test images had a warning, and the squared errors of two probes.
+    #[test]
+    fn a_leak_is_measured_exactly_where_no_warning_says_that_it_cannot_be() {
+        let category = |of: fn(usize) -> usize| {
+            let names = ["north", "south", "new"].map(str::to_owned).to_vec();
+            Condition::Categorical { values: (0..60).map(of).collect(), names }
+        };
+        let number = |of: fn(usize) -> f64| Condition::Numeric(Matrix::from_fn(60, 1, |i, _| of(i)).into());
+        let section = ProbeSection { condition: "place".into(), ..ProbeSection::default() };
+        let terms =
+            WarningTerms { things: "images", evaluation_split: EvaluationSplit::Test, key: Some("probe.condition") };
+        let set = |seed: u64, place: &Condition| {
+            let digits = draw_digits(60, Colours::Palette, seed).unwrap();
+            let features = (0..240).map(|at| ((at * at + seed) as f32 * 0.31).sin()).collect();
+            let features = Features::Held(FeatureTable::new(60, 4, features).unwrap());
+            (features, digits.with_condition("place", place.clone()).unwrap())
+        };
+        for (train, test, is_measurable) in [
+            (category(|i| i % 2), category(|i| i % 3), true),
+            (category(|_| 0), category(|i| i % 2), false),
+            (category(|i| i % 2), category(|_| 1), false),
+            (category(|i| i % 2), category(|_| 2), false),
+            (number(|i| i as f64), number(|i| (i % 7) as f64), true),
+            (number(|_| 0.1), number(|i| i as f64), false),
+            (number(|i| i as f64), number(|_| 0.1), false),
+        ] {
+            let case = format!("{train:?} {test:?}");
+            let (train, test) = (set(0, &train), set(1, &test));
+            let warnings = leak_warnings(&section, [&train.1, &test.1], terms);
+            let is_warned = warnings.iter().any(|warning| warning.contains("its leak cannot be measured"));
+            assert_eq!(is_warned, !is_measurable, "{warnings:?}: {case}");
+            let of = |(features, dataset)| LabelledFeatures { features, dataset };
+            let measured =
+                measure(&section, Probe::Linear, of((&train.0, &train.1)), of((&test.0, &test.1))).unwrap();
+            let rates = base_rates(&section, &train.1, &test.1).unwrap();
+            for metrics in [&measured.metrics, &rates] {
+                assert_eq!(metrics.keys().any(|name| is_leak(name)), is_measurable, "{metrics:?}: {case}");
+            }
+            assert_eq!(measured.probes.contains_key("condition"), is_measurable, "{case}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Error, Result};
 use simile_core::data::Dataset;
 use simile_core::eval::sgd_probe::SgdProbeConfig;
 use simile_core::numeric::matrix::Matrix;
@@ -11,6 +11,7 @@ use super::stand_in::{StandIn, first_of_each};
 use super::would_fail;
 use crate::config::Recipe;
 use crate::config::probe::{Probe, ProbeSection};
+use crate::data::TableSection;
 use crate::exit::usage;
 use crate::experiment::evaluate::probe::watched::unchecked;
 use crate::experiment::evaluate::probe::{class_metrics, measure, measure_classes_while};
@@ -20,8 +21,9 @@ use crate::metrics::metric::{OBJECTIVE_SPLITS, Predictor};
 /// Checks that the probes can be fitted and measured, and that the metric for the choice of the encoder exists. Returns the names of
 /// all metrics of the run.
 pub(super) fn check_probes(recipe: &Recipe, splits: &Splits) -> Result<BTreeSet<String>> {
-    let names = metric_names(recipe, splits)?;
     let Splits { train, to_choose, .. } = splits;
+    check_classes(train, "images").map_err(|error| of_one_class(recipe, &error))?;
+    let names = metric_names(recipe, splits)?;
     let (Some(selection), Some(to_choose)) = (&recipe.selection, to_choose) else { return Ok(names) };
     let probe = in_short(&recipe.probe);
     let fitted = StandIn::of(train, 0)?;
@@ -85,6 +87,32 @@ pub(crate) fn check_classes(train: &Dataset, things: &str) -> Result<()> {
         "all {} training {things} are of the class `{name}`; a classifier needs at least two classes",
         train.len()
     )))
+}
+
+/// The key of the column of the class.
+const LABEL: &[&str] = &["data", "table", "label"];
+
+/// The error of training images of one class, with the place of a key that may be the cause, and with remedies.
+fn of_one_class(recipe: &Recipe, error: &Error) -> Error {
+    let Recipe { data, selection, origin, .. } = recipe;
+    let counts = [
+        (data.train.is_some(), ["data", "train"]),
+        (data.validation > 0, ["data", "validation"]),
+        (selection.as_ref().is_some_and(|selection| selection.held_out > 0), ["selection", "held_out"]),
+    ];
+    let set: Vec<[&str; 2]> =
+        counts.into_iter().filter(|(is_set, _)| *is_set).map(|(_, path)| path).collect();
+    let column = data.of_dataset.get::<TableSection>().map(|_| LABEL);
+    let path = set.first().map(|path| &path[..]).or(column).unwrap_or_default();
+    let another = column.map(|column| {
+        let key = if origin.is_drafted { "--label".to_owned() } else { column.join(".") };
+        format!("name the column of the class with {key}")
+    });
+    let keys: Vec<String> = set.iter().map(|path| path.join(".")).collect();
+    let more = (!keys.is_empty()).then(|| format!("train on more pictures, {}", keys.join(" or ")));
+    let remedies: Vec<String> = another.into_iter().chain(more).collect();
+    let remedies = if remedies.is_empty() { String::new() } else { format!("; {}", remedies.join(", or ")) };
+    usage(format_args!("{}{error}{remedies}", origin.of(path)))
 }
 
 /// A probe that takes one step.

@@ -4,17 +4,17 @@
 use anyhow::Result;
 use simile_core::algorithm::Onset;
 use simile_core::data::{Condition, Dataset};
-use simile_core::kernel::{Kernel, Remedy, Undecided};
+use simile_core::kernel::{Degeneracy, Kernel, Remedy, Undecided};
 use simile_core::loss::Conditioning;
 use simile_core::train::{Purpose, stream};
 
-use super::leak_warnings::one_value;
 use crate::config::Recipe;
 use crate::config::objective::{BatchRule, ObjectiveSection};
 use crate::config::variant::RecipeVariant;
 use crate::console::line;
 use crate::data::{Classes, tie_to_class};
 use crate::exit::usage;
+use crate::experiment::evaluate::probe::measurable::one_value;
 use crate::experiment::prepare::context::Context;
 use crate::experiment::prepare::order::Order;
 use crate::run_folder::record::KernelFault;
@@ -45,7 +45,8 @@ pub(super) fn doubts(
     warnings.extend(views_alike(variant, recipe, train)?);
     let section = &variant.objective;
     let one_value = |name: &str| {
-        one_value(name, train).map(|value| format!("{value} in all {} training images", train.len()))
+        let value = one_value(train.conditions.get(name)?)?;
+        Some(format!("`{name}` is {value} in all {} training images", train.len()))
     };
     let bias = section.bias.as_ref().and_then(|name| one_value(name));
     warnings.extend(
@@ -146,7 +147,7 @@ fn kernel_fault(remedy: Remedy) -> Option<KernelFault> {
 fn kernel_warning(
     kernel: &Kernel,
     section: &ObjectiveSection,
-    Undecided { fact, remedy, .. }: Undecided,
+    Undecided { degeneracy, fact, remedy }: Undecided,
 ) -> String {
     let key = match kernel {
         Kernel::Rbf { .. } | Kernel::Laplacian { .. } | Kernel::MedianRbf | Kernel::MedianLaplacian => {
@@ -157,6 +158,12 @@ fn kernel_warning(
     let remedy = match remedy {
         Remedy::Wider(median) => format!("take a wider one, such as {key}, which is {median:.4} here"),
         Remedy::Narrower(median) => format!("take a narrower one, such as {key}, which is {median:.4} here"),
+        // Of all training images there are several values.
+        Remedy::OtherCondition if degeneracy == Degeneracy::OneValue => {
+            "take larger batches, train.batch, in which images have several values, or name another attribute with \
+             objective.condition"
+                .to_owned()
+        }
         Remedy::OtherCondition => "name another attribute with objective.condition".to_owned(),
         Remedy::LikeImages => {
             let batches = match section.batch_rule() {
@@ -173,7 +180,7 @@ fn kernel_warning(
 }
 
 /// The kernel of the condition, where the objective has one whose bandwidth is not learned.
-fn kernel(section: &ObjectiveSection) -> Option<Kernel> {
+pub(super) fn kernel(section: &ObjectiveSection) -> Option<Kernel> {
     if section.conditioning() != Conditioning::Given {
         return None;
     }
@@ -307,6 +314,26 @@ mod tests {
         assert!(shuffled.contains(remedy), "{shuffled}");
         let grouped = warning(", neighbourhoods = 4");
         assert!(grouped.contains("objective.condition") && !grouped.contains("neighbourhoods"), "{grouped}");
+    }
+
+    /// Another attribute was advised, though other batches have both values.
+    #[test]
+    fn a_value_that_is_too_rare_for_a_batch_needs_larger_ones() {
+        let set = ["variant.Fair-CCLK.objective.condition=device", "train.batch=2"];
+        // The first batch has images of at most two of these groups, each of which has the rare value once.
+        let warnings = [0, 5, 10].map(|first| {
+            let rare = |train: Dataset| {
+                let of_group = |at: usize| usize::from((first..first + 5).contains(&at));
+                let values = (0..train.len()).map(of_group).collect();
+                let names = ["a", "b"].map(str::to_owned).to_vec();
+                train.with_condition("device", Condition::Categorical { values, names }).unwrap()
+            };
+            of(&set, rare).join("\n")
+        });
+        let of_one = warnings.iter().find(|text| text.contains("have one value of `device`")).unwrap();
+        let remedy =
+            "in that batch; take larger batches, train.batch, in which images have several values, or";
+        assert!(of_one.contains(remedy) && of_one.contains("objective.condition"), "{of_one}");
     }
 
     #[test]

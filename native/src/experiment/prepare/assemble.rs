@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use simile_core::data::resize::Interpolation;
 use simile_core::data::synthetic::attributes::SyntheticAttributes;
-use simile_core::data::{Condition, Dataset, DatasetError, ImageSet, Split};
+use simile_core::data::{Condition, Dataset, ImageSet, Split};
 use simile_core::nn::EncoderConfig;
 use simile_core::train::TEST_SEED;
 
@@ -182,12 +182,12 @@ impl Splits {
     }
 }
 
-/// The number of test images that is asked for, of those that were read. Where whole subjects were held out, they may be fewer, as the
-/// reader of the table has said.
+/// The number of test images that is asked for, of those that were read; none for all. Where whole subjects were held out, they may be
+/// fewer or more, as the reader of the table has said.
 fn asked_to_test_on(section: &DataSection, test: &Dataset) -> Option<usize> {
     let holds_out =
         || matches!(section.dataset.medium(), Medium::Pictures(set) if set.holds_out(&section.options()));
-    section.test.filter(|&count| test.subjects.is_none() || count < test.len() || !holds_out())
+    section.test.filter(|_| test.subjects.is_none() || !holds_out())
 }
 
 /// The images without those that a key holds out, and these. It is said if whole subjects are of another number.
@@ -202,11 +202,8 @@ fn hold_out(images: &Dataset, count: usize, key: &str) -> Result<(Dataset, Datas
             images.len()
         )));
     }
-    let named_by_key = |error: DatasetError| match error {
-        DatasetError::Parameter { value, reason, .. } => usage(DatasetError::parameter(key, value, &reason)),
-        other => other.into(),
-    };
-    let (rest, held_out) = images.split(count, HOLD_OUT_SEED).map_err(named_by_key)?;
+    let split = images.split(count, HOLD_OUT_SEED);
+    let (rest, held_out) = split.map_err(|error| usage(error.with_name(key)))?;
     if held_out.len() != count {
         line(format_args!("`{key}` is {count}: {} images of whole subjects are held out", held_out.len()));
     }
@@ -357,7 +354,8 @@ mod tests {
             let section: DataSection = toml::from_str(&text).unwrap();
             asked_to_test_on(&section, &Dataset { subjects: Some(vec![0, 0, 1]), ..three() })
         };
-        assert_eq!((asked("", 9), asked("", 2)), (None, Some(2)));
+        // Images of whole subjects beyond the number are held out too: they were neither trained nor tested on.
+        assert_eq!((asked("", 9), asked("", 2)), (None, None));
         assert_eq!((asked("split = \"part\"", 9), asked("split = \"part\"", 2)), (Some(9), Some(2)));
     }
 }

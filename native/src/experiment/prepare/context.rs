@@ -5,7 +5,8 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use simile_core::algorithm::TrainingSet;
 use simile_core::data::{Condition, Dataset};
-use simile_core::eval::cluster::attribute::attribute_clusters;
+use simile_core::error::Error;
+use simile_core::eval::cluster::attribute::{AttributeClusters, attribute_clusters};
 use simile_core::eval::cluster::kmeans::KMeansConfig;
 use simile_core::loss::batch::Batch;
 use simile_core::loss::{self, Conditioning, bias_prior};
@@ -72,15 +73,9 @@ impl Context {
                     "`objective.clusters` and `objective.top_attributes` both define the clusters; leave one out",
                 ));
             }
-            (Some(count), None, Some(values)) => {
-                let mut rng = stream(seed, Purpose::Objective, 0);
-                KMeansConfig::new(count)
-                    .fit(values, &mut rng)
-                    .context("clustering the values of the attribute")?
-                    .labels
-            }
+            (Some(count), None, Some(values)) => clusters(&name, values, count, seed)?,
             (None, Some(count), Some(values)) => {
-                let clustered = attribute_clusters(values, count).map_err(usage)?;
+                let clustered = top_clusters(&name, values, count)?;
                 let size = values.rows() as f64 / clustered.count as f64;
                 note =
                     Some(format!("{count} attributes make {} clusters of {size:.1} images", clustered.count));
@@ -176,6 +171,43 @@ impl Context {
     }
 }
 
+/// The cluster of each image by the values of an attribute.
+///
+/// # Errors
+/// A usage error if there are fewer images or values than clusters.
+fn clusters(name: &str, values: &Matrix, count: usize, seed: u64) -> Result<Vec<usize>> {
+    let expected = match KMeansConfig::new(count).fit(values, &mut stream(seed, Purpose::Objective, 0)) {
+        Ok(found) => return Ok(found.labels),
+        Err(Error::Parameter { .. }) => format!("expected 1 to {}, the number of images", values.rows()),
+        Err(Error::Degenerate { .. }) => format!("and `{name}` has fewer different values; lower it"),
+        Err(other) => return Err(other).context("clustering the values of the attribute"),
+    };
+    Err(usage_about(
+        Subject::ObjectiveKey("clusters"),
+        format!("`objective.clusters` is {count}, {expected}"),
+    ))
+}
+
+/// The clusters of images that are alike in some columns of an attribute.
+///
+/// # Errors
+/// A usage error if `count` is 0, or a value is neither 0 nor 1.
+fn top_clusters(name: &str, values: &Matrix, count: usize) -> Result<AttributeClusters> {
+    attribute_clusters(values, count).map_err(|error| {
+        let text = match error {
+            Error::Shape { found, .. } => format!(
+                "`objective.top_attributes` takes columns of 0 and 1, and `{name}` has {found}; name another with \
+                 `objective.condition`"
+            ),
+            Error::Parameter { value, reason, .. } => {
+                format!("`objective.top_attributes` is {value}, {reason}")
+            }
+            other => other.to_string(),
+        };
+        usage_about(Subject::ObjectiveKey("top_attributes"), text)
+    })
+}
+
 impl Bias {
     fn new(name: &str, train: &Dataset, labels: &[usize]) -> Result<Self> {
         let reason = match train.conditions.get(name) {
@@ -184,9 +216,10 @@ impl Bias {
                 let prior = bias_prior(labels, values, classes.max(train.classes.len()), names.len())?;
                 return Ok(Self { values: values.clone(), count: names.len(), prior });
             }
-            Some(Condition::Numeric(_)) => {
-                format!("`{name}` is numeric and a bias is categorical; name another, or set `condition`")
-            }
+            Some(Condition::Numeric(_)) => format!(
+                "`{name}` is numeric and a bias is categorical; name another, or, if it is a column of a table whose numbers are names, \
+                 list it in `data.table.categories`"
+            ),
             None => format!("the data set has no attribute `{name}` to be the bias"),
         };
         Err(unknown(Some(BIAS), &reason, train, is_categorical))
@@ -299,6 +332,44 @@ mod tests {
         assert_eq!(key("name = \"biasbal\"\nbias = \"site\""), Some("bias"));
         assert_eq!(key("name = \"biasbal\""), None, "there is no such key");
         assert_eq!(key("name = \"di\"\nbias = \"side\"\ndomains = 3"), Some("domains"));
+    }
+
+    /// Names of functions of the program were given, and the advice to set `condition` in place of a bias.
+    #[test]
+    fn values_that_an_attribute_lacks_are_said_by_the_key_that_asks_for_them() {
+        let images = Images::new(1, 1, 3, (0..12).collect()).unwrap();
+        let train = Dataset::new(images, vec![0, 1, 0, 1], vec!["one".into(), "two".into()]).unwrap();
+        let ages = Matrix::column(&[20.0, 61.0, 35.0, 35.0]);
+        let train = train.with_condition("age", Condition::Numeric(ages.into())).unwrap();
+        for (objective, key, reason) in [
+            (
+                "fair-info-nce\"\nclusters = 5",
+                "clusters",
+                "`objective.clusters` is 5, expected 1 to 4, the number of",
+            ),
+            ("fair-info-nce\"\nclusters = 0", "clusters", "`objective.clusters` is 0, expected 1 to 4"),
+            ("fair-info-nce\"\nclusters = 4", "clusters", "`objective.clusters` is 4, and `age` has fewer"),
+            (
+                "supcon\"\ntop_attributes = 0",
+                "top_attributes",
+                "`objective.top_attributes` is 0, expected at least 1",
+            ),
+            (
+                "supcon\"\ntop_attributes = 1",
+                "top_attributes",
+                "takes columns of 0 and 1, and `age` has 20 in row 0",
+            ),
+            ("biasbal\"\nbias = \"age\"", "bias", "list it in `data.table.categories`"),
+        ] {
+            let section: ObjectiveSection =
+                toml::from_str(&format!("condition = \"age\"\nname = \"{objective}")).unwrap();
+            let error = Context::new(&section, &train, 0).err().unwrap().downcast::<Usage>().unwrap();
+            assert!(error.to_string().contains(reason), "{error}");
+            assert!(
+                matches!(error.subject, Some(Subject::ObjectiveKey(named)) if named == key),
+                "{objective}"
+            );
+        }
     }
 
     /// A representation of ImageNet has 21 GB.

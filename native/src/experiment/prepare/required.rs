@@ -1,15 +1,13 @@
 //! The requirements of a run beside its recipe, checked before any training.
 
-use std::path::Path;
-
 use crate::config::Recipe;
-use crate::data::missing_files;
+use crate::data::MissingData;
 use crate::experiment::prepare::{prior, weights};
 use crate::run_folder::model;
 
-/// The missing data and models of a recipe with the data in `folder`, and how to get them; none if all are present.
-pub(crate) fn missing_inputs(recipe: &Recipe, folder: Option<&Path>) -> Option<String> {
-    missing_files(&recipe.data, folder).or_else(|| missing_models(recipe))
+/// The missing data and models of a recipe, and how to get them; none if all are present.
+pub(crate) fn missing_inputs(recipe: &Recipe, data: &mut MissingData<'_>) -> Option<String> {
+    data.of(&recipe.data).or_else(|| missing_models(recipe))
 }
 
 /// The first missing model of a recipe, with a remedy.

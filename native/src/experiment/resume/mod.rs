@@ -17,9 +17,7 @@ use crate::devices::{DeviceChoice, DeviceSet};
 use crate::exit::usage;
 use crate::experiment::evaluate::probe::check_names;
 use crate::experiment::outputs::write_result_and_report;
-use crate::experiment::preflight::{
-    check_length, metric_names, print_unreached_stage_warnings, unreached_stage_warnings,
-};
+use crate::experiment::preflight::{metric_names, print_unreached_stage_warnings, unreached_stage_warnings};
 use crate::experiment::prepare::data_errors::explained;
 use crate::experiment::prepare::{prior, weights};
 use crate::experiment::run::{CheckMetrics, begin, complete, prepare, read_images};
@@ -93,9 +91,6 @@ pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolde
     let splits = read_images(recipe, state.data.as_deref(), &devices)
         .map_err(|error| explained(error, stopped(run, state.data.as_deref(), recipe)))?;
     same_data(&folder, &state, &splits, &recipe.data)?;
-    if *is_longer {
-        check_length(recipe, &splits)?;
-    }
     if let Some(check) = options.check {
         check(&metric_names(recipe, &splits)?)?;
     }
@@ -275,6 +270,7 @@ mod tests {
 
     use super::*;
     use crate::config::Changes;
+    use crate::config::testing::drawn;
     use crate::devices::DeviceName;
     use crate::exit::{Usage, message_with_causes};
     use crate::experiment::testing::session;
@@ -288,7 +284,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let FinishedRun { recipe, result, .. } = run("a", 0, "", vec![variant("x", 0.5)]);
         std::fs::write(place.path().join(RECIPE), recipe).unwrap();
-        RunFolder::open(place.path()).unwrap().write_json(RESULT, &result).unwrap();
+        RunFolder::open(place.path()).unwrap().write_result(&result).unwrap();
         for set in [Vec::new(), vec!["train.iterations=9".to_owned()]] {
             let processes = ProcessGroup::alone();
             let devices = [DeviceChoice::AUTO];
@@ -365,6 +361,25 @@ mod tests {
         assert!(error.starts_with("`SimCLR` cannot go on, and the run stays as it is"), "{error}");
         assert!(error.contains("`config.steps_per_epoch` in the header is 5, expected 4"), "{error}");
         assert!(files() == before);
+    }
+
+    /// It trained to its end, and could not be evaluated then.
+    #[test]
+    fn a_run_whose_attributes_have_results_of_one_name_does_not_go_on() {
+        let place = tempfile::tempdir().unwrap();
+        let run = place.path().join("run");
+        let (devices, processes) = ([DeviceChoice::from(DeviceName::Cpu)], ProcessGroup::alone());
+        let recipe = drawn("[objective]\nname = \"nt-xent\"\n");
+        let mut prepared = prepare(recipe, None, DeviceSet::open(&devices).unwrap()).unwrap();
+        // As an earlier version began it, which did not check the names.
+        prepared.recipe.probe.also = vec!["condition_nonlinear".into()];
+        drop(begin(RunFolder::create(Some(&run), "x").unwrap(), prepared).unwrap());
+        let options =
+            ResumeOptions { data: None, devices: &devices, set: &[], processes: &processes, check: None };
+        let error = resume(&run, options).err().unwrap();
+        let remedy = "the run was begun with both: begin another run";
+        assert!(error.is::<Usage>() && error.to_string().ends_with(remedy), "{error}");
+        assert!(error.to_string().contains("`condition_nonlinear` would have the same names"), "{error}");
     }
 
     /// The result had them twice, and of a run that was made longer those of its earlier end too.

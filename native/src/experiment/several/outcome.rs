@@ -233,7 +233,7 @@ mod tests {
         let recipe = recipe_of(&folder).unwrap();
         let mut refused = |extended_at: &[usize]| {
             result.extended_at = extended_at.to_vec();
-            folder.write_json(RESULT, &result).unwrap();
+            folder.write_result(&result).unwrap();
             refuse_another(&folder, recipe.clone()).err()
         };
         assert!(refused(&[]).is_none());

@@ -12,7 +12,7 @@ use super::loader::DataLoader;
 use crate::config::Recipe;
 use crate::config::variant::RecipeVariant;
 use crate::devices::DeviceSet;
-use crate::exit::usage;
+use crate::exit::{Subject, usage, usage_about};
 use crate::experiment::prepare::context::Context;
 use crate::experiment::session::Session;
 use crate::experiment::step_settings::step_settings;
@@ -45,7 +45,7 @@ impl TrainerInputs<'_> {
         let (set, device) = (context.training_set(), &devices.first.device);
         let mut trainer = match state {
             Some(bytes) => Trainer::resume(config, &set, device, bytes)?,
-            None => Trainer::new(config, &set, device).map_err(usage)?,
+            None => Trainer::new(config, &set, device).map_err(refused)?,
         };
         share(&mut trainer, recipe.train.batch, devices)?;
         Ok(trainer)
@@ -69,6 +69,16 @@ pub(super) fn open(
     match file {
         Some(_) => trainer.context("continuing the run"),
         None => trainer,
+    }
+}
+
+/// The usage error of settings with which no trainer can begin.
+fn refused(error: TrainError) -> anyhow::Error {
+    match &error {
+        TrainError::Input(Error::Parameter { name, .. }) if name.starts_with("method.") => {
+            usage_about(Subject::MethodKey(name.clone()), &error)
+        }
+        _ => usage(&error),
     }
 }
 

@@ -7,9 +7,9 @@ use simile_core::kernel::conditional::GramDiagonal;
 use simile_core::numeric::matrix::Matrix;
 
 use super::colour::{colours, hue};
+use super::picture::{heat_map, strip};
 use crate::config::variant::RecipeVariant;
 use crate::exit::usage;
-use crate::report::picture::{heat_map, strip};
 use crate::run_folder::figures::KernelFigure;
 
 /// Size of the batch in a report.
@@ -60,8 +60,7 @@ impl BatchKernel {
             }),
         }
         let z = values.select(&order);
-        // One that is checked for the batches of training is not that of this number of images.
-        let Ok(ridge) = conditioned.ridge(z.rows()) else { return Ok(None) };
+        let ridge = conditioned.ridge(z.rows());
         let kernel = conditioned.kernel();
         let mut gram = kernel.gram(&z);
         if conditioned.gram_diagonal() == GramDiagonal::One {

@@ -9,7 +9,7 @@ use simile_core::numeric::rows::{Buffer, Rows};
 use simile_kernels::cpu::vectors::dot;
 
 use super::Drawing;
-use crate::report::picture::small_sheet;
+use super::picture::small_sheet;
 use crate::run_folder::figures::{Gallery, GalleryRow, ImageStrip};
 
 /// Anchors, each of another class.

@@ -4,6 +4,7 @@ pub(crate) mod batch_kernel;
 mod colour;
 mod gallery;
 mod map;
+pub(crate) mod picture;
 
 use anyhow::Result;
 use simile_core::augment::Augmentation;
@@ -14,11 +15,11 @@ use simile_core::eval::metrics::ConfusionMatrix;
 use simile_core::train::{Purpose, stream};
 
 use self::batch_kernel::{BATCH, BatchKernel};
+use self::picture::{contact_sheet, small_sheet};
 use crate::config::Recipe;
 use crate::config::variant::RecipeVariant;
 use crate::experiment::features::Features;
 use crate::experiment::session::Session;
-use crate::report::picture::{contact_sheet, small_sheet};
 use crate::run_folder::figures::{self, ConfusionFigure, ContactSheet, Figures, Thumbnails};
 
 /// Images in a row of samples.

@@ -5,7 +5,7 @@ use simile_core::data::{Condition, Dataset};
 use simile_core::eval::group_accuracy::GroupAccuracy;
 use simile_core::eval::knn::KnnConfig;
 use simile_core::eval::metrics::{ConfusionMatrix, predictions, top_k_accuracy};
-use simile_core::eval::penalty::ProbeTargets;
+use simile_core::eval::probe::ProbeTargets;
 use simile_core::eval::unit::Unit;
 use simile_core::numeric::matrix::Matrix;
 use simile_core::numeric::rows::Rows as _;

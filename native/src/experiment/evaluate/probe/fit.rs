@@ -4,7 +4,8 @@ use anyhow::Result;
 use simile_core::data::Condition;
 use simile_core::error::Error;
 use simile_core::eval::linear_probe::LinearProbeConfig;
-use simile_core::eval::penalty::{ChosenProbe, ChosenProbeConfig, FittedProbe, ProbeTargets};
+use simile_core::eval::penalty::{ChosenProbe, ChosenProbeConfig};
+use simile_core::eval::probe::{FittedProbe, ProbeTargets};
 use simile_core::numeric::rows::Rows;
 
 use super::watched::{Watch, Watched};

@@ -1,17 +1,18 @@
 //! Metrics of predicting the condition from a representation.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
 use simile_core::data::{Condition, Dataset};
 use simile_core::eval::metrics::predictions;
-use simile_core::eval::penalty::ProbeTargets;
+use simile_core::eval::probe::ProbeTargets;
 use simile_core::eval::regression::{RegressionReport, variance};
 use simile_core::numeric::matrix::Matrix;
 
 use super::ProbeSplit;
 use super::fit::{linear, targets};
 use super::guesses::{right, roc_auc_of_two};
+use super::measurable::obstacle;
 use super::nonlinear::NonlinearProbe;
 use crate::config::probe::ProbeSection;
 use crate::exit::usage;
@@ -147,47 +148,8 @@ pub(crate) fn same_names(section: &ProbeSection) -> Option<[&str; 2]> {
 /// # Errors
 /// As [`targets_and_truth`].
 fn measurable(name: &str, train: &Dataset, test: &Dataset) -> Result<Option<(ProbeTargets, Condition)>> {
-    let (targets, truth) = targets_and_truth(name, train, test)?;
-    let is_measurable = can_vary(&targets) && !is_one_category(&truth) && !is_unseen(name, train, test);
-    Ok(is_measurable.then_some((targets, truth)))
-}
-
-/// True for a category that is the same in all test images: a constant guess may be right in all of them, and no probe can be told from
-/// it. Of a number the squared error is left.
-fn is_one_category(truth: &Condition) -> bool {
-    match truth {
-        Condition::Categorical { values, .. } => {
-            values.first().is_some_and(|first| values.iter().all(|value| value == first))
-        }
-        Condition::Numeric(_) => false,
-    }
-}
-
-/// False for a variable that is the same in all training images.
-fn can_vary(targets: &ProbeTargets) -> bool {
-    match targets {
-        ProbeTargets::Classes { labels, .. } => labels.iter().any(|label| *label != labels[0]),
-        ProbeTargets::Values(values) => values.iter_rows().any(|row| row != values.row(0)),
-    }
-}
-
-/// True if no probe can name the value of any test image, because no training image has it.
-fn is_unseen(variable: &str, train: &Dataset, test: &Dataset) -> bool {
-    !test.is_empty() && unseen(variable, train, test).len() == test.len()
-}
-
-/// The values of a category in test images that no training image has, one for each such image.
-pub(crate) fn unseen<'a>(variable: &str, train: &Dataset, test: &'a Dataset) -> Vec<&'a str> {
-    let (
-        Some(Condition::Categorical { values: train_values, names: known }),
-        Some(Condition::Categorical { values, names }),
-    ) = (train.conditions.get(variable), test.conditions.get(variable))
-    else {
-        return Vec::new();
-    };
-    let train_names: BTreeSet<&String> = train_values.iter().filter_map(|value| known.get(*value)).collect();
-    let test_names = values.iter().filter_map(|value| names.get(*value));
-    test_names.filter(|name| !train_names.contains(name)).map(String::as_str).collect()
+    let both = targets_and_truth(name, train, test)?;
+    Ok(obstacle(name, train, test).is_none().then_some(both))
 }
 
 /// Metrics of scores, `[n, m]`, against a variable's true values in the test images.

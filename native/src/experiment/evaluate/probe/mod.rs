@@ -5,6 +5,7 @@ mod classes;
 mod fit;
 mod guesses;
 mod leak;
+pub(crate) mod measurable;
 mod nonlinear;
 pub(crate) mod objective;
 mod shape;
@@ -15,7 +16,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
 use simile_core::data::Dataset;
-use simile_core::eval::penalty::ProbeTargets;
+use simile_core::eval::probe::ProbeTargets;
 use simile_core::eval::standardise::{Standardise, Standardised};
 
 use self::fit::TrainingRows;
@@ -28,7 +29,7 @@ use crate::metrics::{Hits, Metrics};
 use crate::run_folder::record::ProbeFit;
 
 pub(crate) use self::classes::{class_metrics, neighbours};
-pub(crate) use self::leak::{check_names, same_names, unseen};
+pub(crate) use self::leak::{check_names, same_names};
 
 /// The results on the test images.
 #[derive(Debug, Clone)]

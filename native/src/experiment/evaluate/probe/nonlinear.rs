@@ -7,11 +7,13 @@
 
 use anyhow::Result;
 use simile_core::eval::linear_probe::LinearProbeConfig;
-use simile_core::eval::penalty::{Choice, FittedProbe, ProbeTargets, split_validation};
+use simile_core::eval::penalty::Choice;
+use simile_core::eval::probe::{FittedProbe, ProbeTargets};
 use simile_core::eval::random_features::RandomFeatures;
 use simile_core::eval::standardise::{Standardise, Standardised};
 use simile_core::numeric::matrix::Matrix;
 use simile_core::numeric::rows::{FeatureTable, Rows};
+use simile_core::numeric::split::split_validation;
 use simile_core::train::{Purpose, stream};
 
 use super::fit::{Fitted, TrainingRows, config};
