@@ -5,9 +5,7 @@ use simile_core::data::Dataset;
 use crate::config::Recipe;
 use crate::config::probe::ProbeSection;
 use crate::data::EvaluationSplit;
-use crate::experiment::evaluate::probe::measurable::{
-    Obstacle, all_unseen, obstacle, unseen, unseen_values,
-};
+use crate::experiment::evaluate::probe::measurable::{Obstacle, all_unseen, obstacle, unseen, unseen_values};
 use crate::experiment::prepare::splits::Evaluated;
 
 /// The words of a command for its data.
@@ -177,8 +175,11 @@ mod tests {
         };
         let number = |of: fn(usize) -> f64| Condition::Numeric(Matrix::from_fn(60, 1, |i, _| of(i)).into());
         let section = ProbeSection { condition: "place".into(), ..ProbeSection::default() };
-        let terms =
-            WarningTerms { things: "images", evaluation_split: EvaluationSplit::Test, key: Some("probe.condition") };
+        let terms = WarningTerms {
+            things: "images",
+            evaluation_split: EvaluationSplit::Test,
+            key: Some("probe.condition"),
+        };
         let set = |seed: u64, place: &Condition| {
             let digits = draw_digits(60, Colours::Palette, seed).unwrap();
             let features = (0..240).map(|at| ((at * at + seed) as f32 * 0.31).sin()).collect();
