@@ -35,6 +35,8 @@ def arguments(case, dtype):
         if is_input[name]
     }
     params = {name: value for name, value in case["params"].items() if name in parameters}
+    if isinstance(kernel := params.get("kernel"), dict):
+        params["kernel"] = {name: value for name, value in kernel.items() if name != "formula"}
     return {"variant": case.get("variant"), "unit_rows": unit, **params, **given}
 
 

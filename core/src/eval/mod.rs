@@ -61,7 +61,7 @@
 //! | [`standardise`] | put every feature on the same scale, fitted on the training set only |
 //! | [`linear_probe`], [`sgd_probe`] | how well can a linear classifier predict the label? |
 //! | [`ridge`], [`regression`] | how much of a numeric condition leaks? |
-//! | [`probe`] | which samples does a linear probe, of classes or of numbers, get wrong? |
+//! | [`probe`] | how large is the error of a linear probe, of classes or of numbers, on each sample? |
 //! | [`penalty`] | which penalty is best? (with the linear probe of `simile evaluate`) |
 //! | [`random_features`] | how much leaks to a non-linear probe? (`simile evaluate` fits one to the given features beside these; core has no function for its number) |
 //! | [`knn`], [`unit`](mod@unit) | how well do the nearest neighbours predict the label? |

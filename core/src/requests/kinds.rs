@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::eval::{colour_mse, kmeans, knn, linear_probe, metrics, roc_auc, worst_group};
 use super::input::parse_integers;
 use super::outcome::Outcome;
-use super::{Request, is_near, kernels, lff, optim, stated};
+use super::{Request, is_near, kernels, lff, optim};
 use crate::error::{Error, Result};
 use crate::loss;
 use crate::optim::lars::LarsVariant;
@@ -152,8 +152,7 @@ impl RequestKind {
     pub(super) async fn run(&self, request: &Request, device: &Device, dtype: DType) -> Result<Outcome> {
         self.check_variant(request.variant.as_deref())?;
         self.check_names(&request.inputs)?;
-        let params = &stated::parameters(self.name, &request.params);
-        let inputs = self.with_integers(&request.inputs)?;
+        let (params, inputs) = (&request.params, self.with_integers(&request.inputs)?);
         match self.computation {
             Computation::OnHost(run) => run(params, &inputs),
             Computation::Lff => lff::run(params, &inputs, device, dtype).await,

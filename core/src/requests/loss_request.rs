@@ -8,7 +8,6 @@ use serde_json::Value;
 use super::Request;
 use super::finite::{compare, not_finite, refused, visit};
 use super::input_values::{InputValues, check_views};
-use super::stated;
 use crate::error::{Error, Result};
 use crate::loss;
 use crate::loss::batch::Batch;
@@ -22,7 +21,7 @@ pub struct LossRequest {
     pub objective: String,
     /// Its variant; the objective's default if absent.
     pub variant: Option<String>,
-    /// Its parameters, a JSON object or null, as those of a [`Request`].
+    /// Its parameters, a JSON object or null.
     pub params: Value,
     /// Its inputs by name.
     pub inputs: BTreeMap<String, InputValues>,
@@ -66,8 +65,7 @@ impl LossRequest {
     /// An input or parameter is unknown, missing, not finite or has the wrong shape; or a result is not a finite number: then
     /// the message names the parameter or input that is furthest from 1; or the device failed.
     pub async fn differentiate(&self, device: &Device, dtype: DType) -> Result<LossAndGradients> {
-        let params = stated::parameters(&self.objective, &self.params);
-        let objective = loss::build(&self.objective, self.variant.as_deref(), params)?;
+        let objective = loss::build(&self.objective, self.variant.as_deref(), self.params.clone())?;
         self.check_names(objective.spec())?;
         let batch = self.inputs.iter().try_fold(
             Batch::default().with_unit_rows(self.unit_rows),
@@ -154,6 +152,15 @@ mod tests {
         let expected = pollster::block_on(request.run(&Device::flex(), DType::F64, None)).unwrap();
         assert_eq!(Some(result.loss), expected.loss);
         assert_eq!(result.gradients, expected.gradients);
+    }
+
+    /// A document may state it, as files of reference numbers do.
+    #[test]
+    fn a_program_is_told_of_a_key_that_is_no_setting_of_a_kernel() {
+        let params = json!({ "kernel": { "name": "rbf", "formula": "k" } });
+        let request = LossRequest { params, ..loss_request("fair-cclk", &[]) };
+        let text = run(&request, DType::F64).unwrap_err().to_string();
+        assert!(text.contains("`formula`"), "{text}");
     }
 
     #[test]

@@ -60,7 +60,7 @@ pub struct Request {
     /// Its variant; the objective's default if absent.
     #[serde(default)]
     pub variant: Option<String>,
-    /// Its parameters, and keys that files of reference numbers state beside them: `K` of `moco`, `formula` of a kernel.
+    /// Its parameters.
     #[serde(default)]
     pub params: Value,
     /// Its inputs.
@@ -70,7 +70,8 @@ pub struct Request {
 impl Request {
     /// Parses a request.
     ///
-    /// Other fields are passed over, so that a file of reference numbers is a request too.
+    /// Other fields are passed over, so that a file of reference numbers is a request too, and so are the keys that such files state beside
+    /// the parameters: `K` of `moco`, `formula` of a kernel.
     ///
     /// # Errors
     /// The document is not a request, or a key stands twice in it; the error gives the position. Or a field is nearly called as one of
@@ -99,6 +100,7 @@ impl Request {
                 params => *params = serde_json::json!({ "kernels": kernels }),
             }
         }
+        stated::remove(&request.objective, &mut request.params);
         Ok(request)
     }
 
@@ -130,8 +132,7 @@ impl Request {
     /// # Errors
     /// An input or parameter is unknown, missing, not finite or has the wrong shape; the error names it.
     pub fn evaluate(&self, device: &Device, dtype: DType, tile: Option<usize>) -> Result<Evaluation> {
-        let params = stated::parameters(&self.objective, &self.params);
-        let objective = loss::build(&self.objective, self.variant.as_deref(), params)?;
+        let objective = loss::build(&self.objective, self.variant.as_deref(), self.params.clone())?;
         self.check_names(objective.spec())?;
         let batch = self.batch(device, dtype)?.with_tile(tile).with_details(true);
         objective.evaluate(&batch)

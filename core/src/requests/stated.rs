@@ -14,14 +14,12 @@ const STATED: [(&str, &str); 5] = [
     ("swav", "nmb_crops"),
 ];
 
-/// The parameters of a request, without the keys that it only states; the `formula` of a kernel is one.
-pub(super) fn parameters(objective: &str, params: &Value) -> Value {
-    let mut params = params.clone();
-    if let Value::Object(fields) = &mut params {
+/// Removes the keys that a request only states from its parameters; the `formula` of a kernel is one.
+pub(super) fn remove(objective: &str, params: &mut Value) {
+    if let Value::Object(fields) = params {
         fields.retain(|key, value| !is_stated(objective, key, value));
         fields.values_mut().for_each(remove_formulas);
     }
-    params
 }
 
 fn is_stated(objective: &str, key: &str, value: &Value) -> bool {
@@ -48,6 +46,11 @@ mod tests {
 
     #[test]
     fn a_key_is_stated_of_its_objective_alone_and_a_formula_in_each_kernel() {
+        let parameters = |objective: &str, params: &Value| {
+            let mut params = params.clone();
+            remove(objective, &mut params);
+            params
+        };
         for (objective, key) in STATED {
             let params = json!({ "temperature": 0.5, key: "cosine" });
             assert_eq!(parameters(objective, &params), json!({ "temperature": 0.5 }), "{objective}");

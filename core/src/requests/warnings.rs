@@ -7,7 +7,7 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::input::parse_condition;
-use super::{InputValues, LossRequest, Request, stated};
+use super::{InputValues, LossRequest, Request};
 use crate::kernel::{Degeneracy, Kernel, NoEffect};
 use crate::loss;
 use crate::numeric::matrix::Matrix;
@@ -31,7 +31,8 @@ impl Request {
     /// Warnings about a finite result: parameters that the form does not read, and a condition that has no effect, by
     /// [`Objective::warning`](crate::loss::Objective::warning).
     pub fn warnings(&self) -> Vec<Warning> {
-        let settings = Settings::of(&self.objective, self.variant.as_deref(), &self.params);
+        let settings =
+            Settings { objective: &self.objective, variant: self.variant.as_deref(), params: &self.params };
         let condition =
             |name: &str| parse_condition(name, self.inputs.get(name)?).ok().map(Cow::<Matrix>::Owned);
         settings.warnings(condition, |no_effect| no_effect.to_string())
@@ -42,7 +43,8 @@ impl LossRequest {
     /// As [`Request::warnings`], but without the median distance of the samples: in a loop it differs from batch to batch, and
     /// Python shows a text once for a line of a program.
     pub fn warnings(&self) -> Vec<Warning> {
-        let settings = Settings::of(&self.objective, self.variant.as_deref(), &self.params);
+        let settings =
+            Settings { objective: &self.objective, variant: self.variant.as_deref(), params: &self.params };
         let condition = |name: &str| match self.inputs.get(name)? {
             InputValues::Rows(rows) => Some(Cow::Borrowed(rows)),
             InputValues::Integers(_) | InputValues::Queues(_) => None,
@@ -55,14 +57,10 @@ impl LossRequest {
 struct Settings<'s> {
     objective: &'s str,
     variant: Option<&'s str>,
-    params: Value,
+    params: &'s Value,
 }
 
-impl<'s> Settings<'s> {
-    fn of(objective: &'s str, variant: Option<&'s str>, params: &Value) -> Self {
-        Self { objective, variant, params: stated::parameters(objective, params) }
-    }
-
+impl Settings<'_> {
     /// The warnings. `condition` gives the values of a condition by its name, and `in_words` the text about one without effect.
     fn warnings<'c>(
         &self,
