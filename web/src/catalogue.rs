@@ -57,7 +57,7 @@ fn equations(spec: &Spec) -> Value {
     }
 }
 
-/// The difference of a form from the others, and what it sets beside its formula; `weights` only where it states them.
+/// The difference of a form from the others, and what it sets beside its formula; `weights` only where it has a kernel.
 fn form(form: &Form) -> Value {
     let defaults: Map<String, Value> =
         form.default.into_iter().map(|(parameter, value)| (parameter.to_owned(), value.into())).collect();
@@ -98,8 +98,8 @@ mod tests {
         );
         assert_eq!(entry("dc")["variants"], json!(["paper", "released"]));
         let forms = json!([
-            { "name": "released", "meaning": "ridge lambda, t = 2", "defaults": { "t": 2.0 }, "ridgeGrows": false },
-            { "name": "paper", "meaning": "ridge b lambda, t = 1", "defaults": { "t": 1.0 }, "ridgeGrows": true },
+            { "name": "released", "meaning": "ridge lambda, t = 2", "defaults": { "t": 2.0 }, "ridgeGrows": false, "weights": "paper" },
+            { "name": "paper", "meaning": "ridge b lambda, t = 1", "defaults": { "t": 1.0 }, "ridgeGrows": true, "weights": "paper" },
         ]);
         assert_eq!(entry("kernel-decoupled-uniformity")["forms"], forms);
         assert_eq!(entry("contex")["forms"][1]["defaults"], json!({ "mix": 0.7 }));

@@ -14,7 +14,7 @@ use crate::exit::usage;
 use crate::experiment::several::task::{Task, nothing_missing};
 use crate::experiment::several::{Several, devices_of};
 use crate::names::slug;
-use crate::reproduce::asked::{name_missing_inputs, note_missing_inputs, rows, something_runs};
+use crate::reproduce::asked::{name_missing_inputs, note_missing_inputs, refuse_if_nothing_runs, rows};
 use crate::reproduce::compare::compare;
 use crate::reproduce::drawn::{Drawn, panels};
 use crate::reproduce::output::Comparison;
@@ -152,7 +152,7 @@ fn check_that_something_runs(
 ) -> Result<()> {
     let name = format!("{}{}", arguments.table, row_options(arguments));
     let data = arguments.data.path().unwrap_or_else(|| Path::new("DIR"));
-    something_runs(stated, with_inputs, (&name, &command(arguments, with_inputs.0, Some(data))))
+    refuse_if_nothing_runs(stated, with_inputs, (&name, &command(arguments, with_inputs.0, Some(data))))
 }
 
 /// Writes `table.md` and so on; the files of a figure have its name, because several figures may share the same runs.

@@ -12,25 +12,21 @@ use crate::exit::{Subject, Usage, usage_about};
 /// any order; keys that give no valid recipe one by one, such as those of a missing section, are changed together.
 ///
 /// # Errors
-/// A usage error that names the setting: as [`apply`] and [`fault_together`], or the first one with which the recipe is not valid.
+/// A usage error that names the setting: as [`apply`] and [`apply_section`], or the first one with which the recipe is not valid.
 pub(super) fn apply_all(recipe: Recipe, settings: &[String]) -> Result<Recipe> {
     let fault = |recipe: &Recipe| recipe.check_given().err().map(|fault| fault.reason);
-    let mut steps: Vec<(&String, Recipe)> = Vec::new();
-    let mut rest = settings;
-    while let [first, others @ ..] = rest {
+    let mut steps: Vec<(String, Recipe)> = Vec::new();
+    let mut rest = settings.to_vec();
+    while let Some(first) = rest.first().cloned() {
         let last = steps.last().map_or(&recipe, |(_, last)| last);
-        let (changed, left) = match apply(last, std::slice::from_ref(first)) {
-            Ok(changed) => (changed, others),
-            Err(error) => {
-                let together = (2..=rest.len()).find_map(|count| {
-                    let (now, later) = rest.split_at(count);
-                    apply(last, now).ok().map(|changed| (changed, later))
-                });
-                together.ok_or_else(|| fault_together(last, rest, error))?
+        let changed = match apply(last, &rest[..1]) {
+            Ok(changed) => {
+                rest.remove(0);
+                changed
             }
+            Err(error) => apply_section(last, &mut rest, error)?,
         };
         steps.push((first, changed));
-        rest = left;
     }
     let Some((_, changed)) = steps.last() else { return Ok(recipe) };
     // The recipe of a run may have keys that are ignored; no setting causes that fault.
@@ -42,25 +38,35 @@ pub(super) fn apply_all(recipe: Recipe, settings: &[String]) -> Result<Recipe> {
     Err(refused(setting, &reason))
 }
 
-/// The error of settings that give no valid recipe, neither the first one alone nor it and those that follow: `alone`, that of the first
-/// one. If this is of a missing key, others of its section may give it, and a wrong one of these is the fault.
-fn fault_together(recipe: &Recipe, settings: &[String], alone: Error) -> Error {
-    let is_incomplete = reason_of(&alone).is_some_and(|reason| reason.starts_with(MISSING_KEY));
-    let Some(first) = settings.first().filter(|_| is_incomplete) else { return alone };
+/// The recipe with as many settings of the first one's section changed together as it takes; `settings` keeps the others.
+///
+/// # Errors
+/// A usage error: that of the first setting `alone`; if it lacks a key that others may give, that of the first one of these that is wrong.
+fn apply_section(recipe: &Recipe, settings: &mut Vec<String>, alone: Error) -> Result<Recipe> {
     let section = |setting: &String| path_of(key_of(setting)).first().map(ToString::to_string);
-    let of_section = |setting: &&String| section(setting) == section(first);
-    let together: Vec<String> = settings.iter().filter(of_section).cloned().collect();
+    let own = settings.first().and_then(section);
+    let (mut together, others): (Vec<String>, Vec<String>) =
+        settings.iter().cloned().partition(|setting| section(setting) == own);
+    let is_incomplete =
+        |error: &Error| reason_of(error).is_some_and(|reason| reason.starts_with(MISSING_KEY));
     let mut fault = alone;
     for count in 2..=together.len() {
-        let now = &together[..count];
-        let (Err(error), Some(added)) = (apply(recipe, now), now.last()) else { break };
-        match reason_of(&error) {
-            Some(reason) if reason.starts_with(MISSING_KEY) => fault = refused(first, reason),
-            Some(reason) => return refused(added, reason),
-            None => break,
+        match apply(recipe, &together[..count]) {
+            Ok(changed) => {
+                *settings = together.split_off(count);
+                settings.extend(others);
+                return Ok(changed);
+            }
+            Err(error) if is_incomplete(&fault) && !is_incomplete(&error) => {
+                fault = match reason_of(&error) {
+                    Some(reason) => refused(&together[count - 1], reason),
+                    None => error,
+                };
+            }
+            Err(_) => {}
         }
     }
-    fault
+    Err(fault)
 }
 
 /// The reason of an error of [`refused`].

@@ -90,7 +90,7 @@ pub(crate) fn note_missing_inputs(tasks: &mut [Task], table: &Table) {
 ///
 /// # Errors
 /// A usage error.
-pub(crate) fn something_runs(
+pub(crate) fn refuse_if_nothing_runs(
     (stated, stated_rows): (&Table, &[&Row]),
     (table, rows): (&Table, &[&Row]),
     (name, command): (&str, &str),

@@ -27,7 +27,7 @@ pub(crate) struct RunStore {
 }
 
 impl RunStore {
-    /// The folder of a run that resumes from `state`.
+    /// The folder of a run that begins with `state`, or resumes from it.
     ///
     /// # Errors
     /// If the folder cannot be written to, or its metrics differ from those that the run wrote.

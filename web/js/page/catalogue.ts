@@ -54,7 +54,7 @@ export interface ListedForm {
   readonly defaults: Readonly<Record<string, number>>;
   /** True if the ridge of its weights is `lambda` times the number of samples. */
   readonly ridgeGrows: boolean;
-  /** The weights that it uses, by the name under which `weigh` returns them. A form with a kernel that has none uses `paper`. */
+  /** The weights that it uses, by the name under which `weigh` returns them; absent without a kernel. */
   readonly weights?: "paper" | "released" | "normalised";
 }
 

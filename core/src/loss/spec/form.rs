@@ -20,7 +20,7 @@ pub struct Form {
     /// True if the ridge of its weights is `lambda` times the number of samples.
     #[serde(skip)]
     pub ridge_grows: bool,
-    /// The scheme of its weights. A form with a kernel that states none takes `W` as it comes, as [`WeightScheme::Paper`] does.
+    /// The scheme of its weights; `None` without a kernel.
     #[serde(skip)]
     pub weights: Option<WeightScheme>,
     /// As [`Spec::directed`](super::Spec::directed), of this form.

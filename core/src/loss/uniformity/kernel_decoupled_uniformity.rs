@@ -39,7 +39,7 @@ use super::potential::{T_AS_PRINTED, T_AS_RELEASED, default_t, uniformity};
 use crate::error::Result;
 use crate::kernel::Kernel;
 use crate::kernel::conditional::{
-    ConditionWeights, DenseSolve, Forecast, HostWeightProduct, SolvedCondition, WeightProduct,
+    ConditionWeights, DenseSolve, Forecast, HostWeightProduct, SolvedCondition, WeightProduct, WeightScheme,
 };
 use crate::loss::batch::Batch;
 use crate::loss::condition::ConditionedByKernel;
@@ -94,8 +94,13 @@ impl Described for KernelDecoupledUniformity {
         inputs: &[VIEW_A, VIEW_B, FURTHER_VIEWS, Z.meaning("prior knowledge of each sample")],
         algorithms: &["single", "cached"],
         variants: &[
-            Form::new("released", "ridge lambda, t = 2").default("t", T_AS_RELEASED),
-            Form::new("paper", "ridge b lambda, t = 1").default("t", T_AS_PRINTED).ridge_grows(),
+            Form::new("released", "ridge lambda, t = 2")
+                .default("t", T_AS_RELEASED)
+                .weights(WeightScheme::Paper),
+            Form::new("paper", "ridge b lambda, t = 1")
+                .default("t", T_AS_PRINTED)
+                .ridge_grows()
+                .weights(WeightScheme::Paper),
         ],
         keeps_condition: true,
         parameters: &[

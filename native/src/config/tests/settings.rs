@@ -202,6 +202,11 @@ fn of_settings_that_need_each_other_the_wrong_one_is_named() {
         let text = usage_error(load(SMALL, &set));
         assert!(text.starts_with(message), "{text}");
     }
+    // The first one was said to lack the key that the last one gives.
+    let text = usage_error(load(SMALL, &["method.name=cached", "train.batch=a", "method.chunk=8"]));
+    assert!(text.starts_with("--set train.batch=a: invalid type"), "{text}");
+    let between = load(SMALL, &["method.name=cached", "optimizer.name=sgd", "method.chunk=8"]);
+    assert!(between.is_ok(), "{between:?}");
 }
 
 #[test]

@@ -111,7 +111,7 @@ pub(super) fn preflight(recipe: &Recipe, splits: &Splits, devices: &DeviceSet) -
     for measured in &recipe.probe.objectives {
         let name = &measured.objective.name;
         Context::new(&measured.objective, &evaluated.dataset, recipe.train.seed)
-            .with_context(|| format!("measuring `{name}`"))?;
+            .with_context(|| format!("{}measuring `{name}`", recipe.origin.of(&["probe", "objectives"])))?;
     }
     Ok(PreflightReport { warnings, kernel_faults, metrics })
 }

@@ -94,23 +94,31 @@ const LABEL: &[&str] = &["data", "table", "label"];
 
 /// The error of training images of one class, with the place of a key that may be the cause, and with remedies.
 fn of_one_class(recipe: &Recipe, error: &Error) -> Error {
-    let Recipe { data, selection, origin, .. } = recipe;
+    let Recipe { data, selection, origin, smoke, .. } = recipe;
     let counts = [
-        (data.train.is_some(), ["data", "train"]),
+        // A smoke test has no more than its own number.
+        (data.train.is_some() && smoke.is_none(), ["data", "train"]),
         (data.validation > 0, ["data", "validation"]),
         (selection.as_ref().is_some_and(|selection| selection.held_out > 0), ["selection", "held_out"]),
     ];
     let set: Vec<[&str; 2]> =
         counts.into_iter().filter(|(is_set, _)| *is_set).map(|(_, path)| path).collect();
     let column = data.of_dataset.get::<TableSection>().map(|_| LABEL);
-    let path = set.first().map(|path| &path[..]).or(column).unwrap_or_default();
+    let path = match &set[..] {
+        [] => column.unwrap_or_default(),
+        [only] => only,
+        // Any of them may be the cause.
+        _ => &[],
+    };
     let another = column.map(|column| {
         let key = if origin.is_drafted { "--label".to_owned() } else { column.join(".") };
         format!("name the column of the class with {key}")
     });
-    let keys: Vec<String> = set.iter().map(|path| path.join(".")).collect();
-    let more = (!keys.is_empty()).then(|| format!("train on more pictures, {}", keys.join(" or ")));
-    let remedies: Vec<String> = another.into_iter().chain(more).collect();
+    let other_number = |path: &[&str; 2]| {
+        let change = if path[1] == "train" { "raise" } else { "lower" };
+        format!("{change} {}", path.join("."))
+    };
+    let remedies: Vec<String> = another.into_iter().chain(set.iter().map(other_number)).collect();
     let remedies = if remedies.is_empty() { String::new() } else { format!("; {}", remedies.join(", or ")) };
     usage(format_args!("{}{error}{remedies}", origin.of(path)))
 }

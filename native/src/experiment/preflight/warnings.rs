@@ -158,8 +158,10 @@ fn kernel_warning(
     let remedy = match remedy {
         Remedy::Wider(median) => format!("take a wider one, such as {key}, which is {median:.4} here"),
         Remedy::Narrower(median) => format!("take a narrower one, such as {key}, which is {median:.4} here"),
-        // Of all training images there are several values.
-        Remedy::OtherCondition if degeneracy == Degeneracy::OneValue => {
+        // Of all training images there are several values; a batch of one cluster has one of them at any size.
+        Remedy::OtherCondition
+            if degeneracy == Degeneracy::OneValue && matches!(section.batch_rule(), Ok(BatchRule::Shuffled)) =>
+        {
             "take larger batches, train.batch, in which images have several values, or name another attribute with \
              objective.condition"
                 .to_owned()

@@ -24,7 +24,7 @@ pub(crate) struct TableSection {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) split: Option<String>,
     /// Column of the subject of a picture, such as the patient: pictures that are held out have other subjects than the rest, unless
-    /// `split` says so, which is noted.
+    /// `split` says otherwise, which is noted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) subject: Option<String>,
     /// Columns of each conditioning variable, by its name.
