@@ -1,10 +1,11 @@
 //! Reading, decoding and augmenting pictures beside PyTorch's DataLoader on the same machine in one run:
-//! `cargo bench --bench pipeline [-- PYTHON [VIEWS [PICTURES]]]`; 2048 pictures by default. VIEWS selects the views whose
-//! names contain it: `du` (crop, flip, jitter, grey), `simclr-imagenet` (bicubic crop, and a blur of 23 pixels too).
+//! `cargo bench --bench pipeline [-- PYTHON [VIEWS [PICTURES [SIDE]]]]`; 2048 pictures by default, kept with a side of 500
+//! pixels, as the recipes of ImageNet keep them. VIEWS selects the views whose names contain it: `du` (crop, flip, jitter, grey),
+//! `simclr-imagenet` (bicubic crop, and a blur of 23 pixels too).
 //!
 //! The pictures are made, since no photographs come with this code: noise with the spectrum of photographs, 500 x 375 pixels,
 //! JPEG of quality 90, which has the size and the bytes of ImageNet's mean picture. Our side is `simile data measure`, the
-//! code of a training run without its network: it decodes every picture once, squeezed to 256 x 256 pixels, into a file, then
+//! code of a training run without its network: it decodes every picture once, squeezed to SIDE x SIDE pixels, into a file, then
 //! reads it from there and makes two views of 224 x 224 pixels on the device. PyTorch decodes in every epoch, by
 //! Pillow or by torchvision, whichever is faster here; two workers apply torchvision's transforms v2 for the same views. Both
 //! get two processor cores and run in turn. PYTHON names an interpreter with torch, torchvision and numpy.
@@ -23,8 +24,7 @@ use process::Peer;
 
 const CLASSES: usize = 8;
 const VIEWS: [&str; 2] = ["du", "simclr-imagenet"];
-/// Side of the decoded pictures and of the views.
-const SIDE: usize = 256;
+/// Side of the views.
 const SIZE: usize = 224;
 const BATCH: usize = 128;
 const THREADS: usize = 2;
@@ -35,6 +35,7 @@ fn main() -> Result<()> {
     let python = arguments.first().map_or("python3", String::as_str);
     let filter = arguments.get(1).map_or("", String::as_str);
     let pictures: usize = arguments.get(2).map_or(Ok(2048), |count| count.parse())?;
+    let side: usize = arguments.get(3).map_or(Ok(500), |side| side.parse())?;
     let selected: Vec<&str> = VIEWS.into_iter().filter(|name| name.contains(filter)).collect();
     if selected.is_empty() {
         bail!("no views are named `{filter}`; there are {}", VIEWS.join(" and "));
@@ -52,24 +53,24 @@ fn main() -> Result<()> {
         description["quality"],
         description["bytes"].as_f64().context("no bytes")? / 1e3
     );
-    decoding(&mut peer, place.path(), pictures)?;
+    decoding(&mut peer, place.path(), pictures, side)?;
     println!("\n| views | epoch | images/s | PyTorch's images/s | times as fast |\n|---|---|---|---|---|");
     for views in selected {
-        epochs(&mut peer, place.path(), views, pictures)?;
+        epochs(&mut peer, place.path(), views, pictures, side)?;
     }
     Ok(())
 }
 
 /// Prints pictures a second of decoding and resizing on one thread.
-fn decoding(peer: &mut Peer, place: &Path, pictures: usize) -> Result<()> {
+fn decoding(peer: &mut Peer, place: &Path, pictures: usize, side: usize) -> Result<()> {
     println!("| decoding and resizing, one core | pictures/s | ours / theirs |\n|---|---|---|");
     let (mut ours, mut pillow, mut torchvision) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        let measurement = measured(place, VIEWS[0], 1, 1, false)?;
+        let measurement = measured(place, &recipe_of(VIEWS[0], side), 1, 1, false)?;
         let images = measurement["images"].as_f64().context("no images")?;
         ours.push(images / seconds(&measurement, "read_seconds")?);
         for (how, speeds) in [("pillow", &mut pillow), ("tensor", &mut torchvision)] {
-            let answer = peer.ask(&json!({ "task": "decode", "how": how, "side": SIDE }))?;
+            let answer = peer.ask(&json!({ "task": "decode", "how": how, "side": side }))?;
             speeds.push(pictures as f64 / seconds(&answer, "seconds")?);
         }
     }
@@ -83,7 +84,7 @@ fn decoding(peer: &mut Peer, place: &Path, pictures: usize) -> Result<()> {
 }
 
 /// Prints images a second of the first epoch, with decoding, and of a later one.
-fn epochs(peer: &mut Peer, place: &Path, views: &str, pictures: usize) -> Result<()> {
+fn epochs(peer: &mut Peer, place: &Path, views: &str, pictures: usize, side: usize) -> Result<()> {
     let request = |how: &str, pictures: usize| {
         let sizes = json!({ "size": SIZE, "batch": BATCH, "pictures": pictures });
         let mut request = json!({ "task": "epochs", "how": how, "views": views });
@@ -102,7 +103,7 @@ fn epochs(peer: &mut Peer, place: &Path, views: &str, pictures: usize) -> Result
     }
     let (mut ours, mut theirs) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
     for _ in 0..ROUNDS {
-        let measurement = measured(place, views, THREADS, 2, true)?;
+        let measurement = measured(place, &recipe_of(views, side), THREADS, 2, true)?;
         let answer = peer.ask(&request(how.0, pictures))?;
         for at in 0..2 {
             let (images, own) = epoch_seconds(&measurement, at)?;
@@ -120,13 +121,13 @@ fn epochs(peer: &mut Peer, place: &Path, views: &str, pictures: usize) -> Result
 }
 
 /// The answer of `simile data measure` with an empty cache, or without one.
-fn measured(place: &Path, views: &str, threads: usize, epochs: usize, keeps: bool) -> Result<Value> {
+fn measured(place: &Path, recipe_text: &str, threads: usize, epochs: usize, keeps: bool) -> Result<Value> {
     let cache = place.join("cache");
     if cache.exists() {
         std::fs::remove_dir_all(&cache)?;
     }
     let recipe = place.join("pipeline.toml");
-    std::fs::write(&recipe, recipe_of(views))?;
+    std::fs::write(&recipe, recipe_text)?;
     let output = Command::new(env!("CARGO_BIN_EXE_simile"))
         .args(["data", "measure", "--json", "--device", "cpu", "--epochs", &epochs.to_string()])
         .arg("--data")
@@ -142,9 +143,9 @@ fn measured(place: &Path, views: &str, threads: usize, epochs: usize, keeps: boo
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
-fn recipe_of(views: &str) -> String {
+fn recipe_of(views: &str, side: usize) -> String {
     format!(
-        "[data]\ndataset = \"folders\"\nnormalise = \"imagenet\"\nfit = \"aspect\"\nside = {SIDE}\n\n\
+        "[data]\ndataset = \"folders\"\nnormalise = \"imagenet\"\nfit = \"aspect\"\nside = {side}\n\n\
          [encoder]\nname = \"resnet50\"\ninput_size = {SIZE}\n\n\
          [augment]\npreset = \"{views}\"\nsize = {SIZE}\n\n\
          [train]\nbatch = {BATCH}\niterations = 1\ndrop_last = true\n\n\
