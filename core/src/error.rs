@@ -121,7 +121,7 @@ impl Error {
 
     /// The error of an objective that delegates to another: an input that is missing, or has another form, is reported under its own
     /// name.
-    pub(crate) fn of_objective(self, name: &str) -> Self {
+    pub(crate) fn for_objective(self, name: &str) -> Self {
         match self {
             Self::MissingInput { input, .. } => Self::MissingInput { objective: name.into(), input },
             Self::InputForm { input, given, expected, .. } => {

@@ -36,7 +36,7 @@ impl BatchShard {
     }
 
     /// The shards of all processes, by rank.
-    pub(super) fn of_all_ranks(self) -> impl Iterator<Item = Self> {
+    pub(super) fn all_ranks(self) -> impl Iterator<Item = Self> {
         (0..self.ranks).map(move |rank| Self { rank, ..self })
     }
 

@@ -1,6 +1,6 @@
 //! Metrics for people: a title with its unit, and the significant digits. Files use the plain names.
 
-use super::catalogue::{CLASS, PERCENT, Scale, VARIABLE, plain};
+use super::catalogue::{ATTRIBUTE, CLASS, PERCENT, Scale, plain};
 use super::mean_std::{MeanStd, written};
 use super::metric::{Measured, Metric, Predictor};
 use super::names::CONDITION;
@@ -14,19 +14,19 @@ pub(crate) struct MetricFormat {
 }
 
 impl MetricFormat {
-    /// The presentation of a metric by its name in `result.json`; `condition` is the variable whose leak was measured. A name that
+    /// The presentation of a metric by its name in `result.json`; `condition` is the attribute whose leak was measured. A name that
     /// no metric has is its own title.
     pub(crate) fn of(name: &str, condition: &str) -> Self {
-        Self::of_metric(Metric::of(name, condition))
+        Self::from_metric(Metric::of(name, condition))
     }
 
     /// The presentation of a metric.
-    pub(crate) fn of_metric(metric: Metric<'_>) -> Self {
+    pub(crate) fn from_metric(metric: Metric<'_>) -> Self {
         let (title, scale) = match metric.measured {
             Measured::Class(metric) => (metric.title.to_owned(), metric.scale),
-            Measured::Variable(variable, metric) => {
+            Measured::Attribute(attribute, metric) => {
                 let [before, after] = metric.title;
-                (format!("{before}{variable}{after}"), metric.scale)
+                (format!("{before}{attribute}{after}"), metric.scale)
             }
             Measured::Objective(name, split) => (format!("{}, {split}", name.replace('_', "-")), plain(3)),
             Measured::Unknown(name) => (name.to_owned(), plain(4)),
@@ -44,9 +44,9 @@ impl MetricFormat {
         !matches!(Metric::of(name, CONDITION).measured, Measured::Unknown(_))
     }
 
-    /// The names of metrics, those of further variables, of non-linear probes, of classifiers and of objectives left out.
+    /// The names of metrics, those of further attributes, of non-linear probes, of classifiers and of objectives left out.
     pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-        CLASS.iter().map(|metric| metric.name).chain(VARIABLE.iter().map(|metric| metric.name))
+        CLASS.iter().map(|metric| metric.name).chain(ATTRIBUTE.iter().map(|metric| metric.name))
     }
 
     /// A value in the unit of the title.

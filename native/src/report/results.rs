@@ -28,7 +28,7 @@ pub(super) fn columns<'a>(measured: impl Iterator<Item = (&'a str, &'a str)>) ->
     for (name, condition) in measured {
         let metric = Metric::of(name, condition);
         if !columns.iter().any(|column| column.metric == metric) {
-            columns.push(MetricColumn { name, metric, format: MetricFormat::of_metric(metric) });
+            columns.push(MetricColumn { name, metric, format: MetricFormat::from_metric(metric) });
         }
     }
     // The most important metrics stand first.
@@ -57,7 +57,7 @@ pub(super) fn table(runs: &[FinishedRun]) -> Markup {
     let has = |name: &str| shown.iter().any(|column| column.name == name);
     let conditions = |name: &str| -> String {
         let columns = shown.iter().filter(|column| column.name == name);
-        columns.filter_map(|column| column.metric.variable()).collect::<Vec<_>>().join(" and ")
+        columns.filter_map(|column| column.metric.attribute()).collect::<Vec<_>>().join(" and ")
     };
     html! {
         @match runs {

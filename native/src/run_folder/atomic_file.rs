@@ -16,8 +16,8 @@ pub(super) const TEMPORARY_PREFIX: &str = ".tmp-simile-";
 /// # Errors
 /// If the folder cannot be written to.
 pub(crate) fn temporary_in(place: &Path) -> io::Result<NamedTempFile> {
-    let made = tempfile::Builder::new().prefix(TEMPORARY_PREFIX).tempfile_in(place);
-    made.map_err(|error| without_temporary_name(&error, place))
+    let file = tempfile::Builder::new().prefix(TEMPORARY_PREFIX).tempfile_in(place);
+    file.map_err(|error| without_temporary_name(&error, place))
 }
 
 /// An error of making a temporary file in a folder. It leaves out the path of that file, which the user did not choose.

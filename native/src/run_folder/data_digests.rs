@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::run_folder::digest::Digest;
 
-/// The digests of the images of a run and of their variables. The state of a run has them since its images were read.
+/// The digests of the images of a run and of their attributes. The state of a run has them since its images were read.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct DataDigests {
     /// The digest of the class of each image, and of its file name without the folder, which may have moved.
@@ -15,15 +15,15 @@ pub(crate) struct DataDigests {
     /// The digest of the sizes of the images' files; none if images are not such files.
     #[serde(default, rename = "file_sizes")]
     pub(crate) sizes: Option<Digest>,
-    /// The digest of each variable that files of the data give, by its name.
-    #[serde(default)]
-    pub(crate) variables: BTreeMap<String, Digest>,
+    /// The digest of each attribute that files of the data give, by its name.
+    #[serde(default, rename = "variables")]
+    pub(crate) attributes: BTreeMap<String, Digest>,
 }
 
 impl DataDigests {
     /// The digest of all of them; none before the images are read.
     pub(crate) fn whole(&self) -> Option<Digest> {
-        let others = self.variables.values().chain(&self.sizes);
+        let others = self.attributes.values().chain(&self.sizes);
         self.names.map(|names| others.fold(names, |digest, other| digest.followed_by_that_of(*other)))
     }
 
@@ -37,9 +37,9 @@ impl DataDigests {
             return Some("pictures have the same names, but files of other sizes".into());
         }
         let is_other = |(name, begun): &(&String, &Digest)| {
-            self.variables.get(*name).is_some_and(|digest| digest != *begun)
+            self.attributes.get(*name).is_some_and(|digest| digest != *begun)
         };
-        let (name, _) = begun.variables.iter().find(is_other)?;
+        let (name, _) = begun.attributes.iter().find(is_other)?;
         Some(format!("the images have other values of `{name}`"))
     }
 }
@@ -55,14 +55,14 @@ mod tests {
         let begun = DataDigests {
             names: Some(digest("a")),
             sizes: Some(digest("1")),
-            variables: BTreeMap::from([("age".to_owned(), digest("7"))]),
+            attributes: BTreeMap::from([("age".to_owned(), digest("7"))]),
         };
         assert_eq!(begun.change_from(&begun), None);
         let all = begun.whole().unwrap();
         let changed = [
             (DataDigests { names: Some(digest("b")), ..begun.clone() }, "in another order"),
             (DataDigests { sizes: None, ..begun.clone() }, "of other sizes"),
-            (DataDigests { variables: [("age".into(), digest("8"))].into(), ..begun.clone() }, "`age`"),
+            (DataDigests { attributes: [("age".into(), digest("8"))].into(), ..begun.clone() }, "`age`"),
         ];
         for (now, change) in changed {
             assert!(now.change_from(&begun).unwrap().contains(change), "{change}");

@@ -38,7 +38,7 @@ pub(crate) struct ContactSheet {
     pub(crate) picture: String,
 }
 
-/// The Gram matrix of a sorted batch's conditioning variable beside the weights computed from it.
+/// The Gram matrix of a sorted batch's condition beside the weights computed from it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct KernelFigure {
     /// Name of the variant.

@@ -28,7 +28,7 @@ pub(crate) struct Measurement {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RunResult {
     pub(crate) recipe: String,
-    /// The variable whose leak was measured.
+    /// The attribute whose leak was measured.
     pub(crate) condition: String,
     pub(crate) seed: u64,
     /// The device at the end.
@@ -67,7 +67,7 @@ pub(crate) struct RunResult {
     /// The size of its data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) images: Option<ImageCounts>,
-    /// The digest of the names, classes, sizes and variables of its picture files, if its data are such files.
+    /// The digest of the names, classes, sizes and attributes of its picture files, if its data are such files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) picture_files: Option<Digest>,
 }
@@ -151,7 +151,7 @@ impl KernelFault {
     ];
 
     /// The fault that is known from the warnings of such a build alone.
-    fn of_former(warnings: &[String]) -> Option<Self> {
+    fn from_warnings(warnings: &[String]) -> Option<Self> {
         let is_told = |(start, _): &(&str, Self)| warnings.iter().any(|warning| warning.starts_with(*start));
         Self::FORMER.into_iter().find(is_told).map(|(_, fault)| fault)
     }
@@ -185,7 +185,7 @@ pub(crate) struct VariantResult {
     /// Metrics by name: `top1`, `condition_r2`, ...
     pub(crate) metrics: Metrics,
     /// The fits of the probes with a ridge penalty: `class`, `condition`, `condition_nonlinear`, and the same two of
-    /// further variables, by their names.
+    /// further attributes, by their names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) probes: BTreeMap<String, ProbeFit>,
     /// The protocol of the metrics, and the choice of the encoder.
@@ -286,7 +286,7 @@ impl RunResult {
 impl VariantResult {
     /// The fault of its kernel in the first batch, if it has one.
     pub(crate) fn kernel_fault(&self) -> Option<KernelFault> {
-        self.kernel.or_else(|| KernelFault::of_former(&self.warnings))
+        self.kernel.or_else(|| KernelFault::from_warnings(&self.warnings))
     }
 
     /// The message of the divergence of its training, if it diverged.

@@ -1,4 +1,4 @@
-//! What a run in progress writes into its folder, in an order from which it resumes after any interruption.
+//! The files that a run in progress writes, in an order from which it resumes after any interruption.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-// What is left of a run that fails, and what computes where WebGPU is asked for and missing.
+// The networks of a run that fails, and the device that computes where WebGPU is asked for and missing.
 // A job: { site, device, folder, screenshots }; `folder` takes the downloads.
 import assert from "node:assert/strict";
 import { failNext, KEPT, trainingIn } from "./page.mjs";

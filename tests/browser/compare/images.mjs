@@ -9,7 +9,7 @@ import { countFrames } from "../frames.mjs";
 import { workersLeft } from "../workers.mjs";
 import { failNext, KEPT, trainingIn } from "./page.mjs";
 
-/** What the page says of a run on plain colours: on its steps, and on why its numbers mean nothing. */
+/** Messages of the page about a run on plain colours: its steps, and the reason why its numbers mean nothing. */
 const FEW = "A step takes all 9 images.";
 const ONE = "Fair-CCLK: the images of this run hardly differ in mean colour, so there is no colour to set aside.";
 const APART =

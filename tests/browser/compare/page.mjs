@@ -35,7 +35,7 @@ export async function trainingIn(page, job, serve) {
   return { address, asks, both, enters, errorWith, figure, reset, run, saved, shot, textOf };
 }
 
-/** What the page says of a run that failed, after the reason. */
+/** The message of the page about a run that failed, after the reason. */
 export const KEPT = "The curves, and each network whose worker still answers, are kept until you press Reset.";
 
 /** Has the next call of a method fail, of whichever network makes it. Runs in the page. */

@@ -12,7 +12,7 @@ import { embeddingIn } from "./page.mjs";
 
 export const absent = "/none.safetensors";
 
-/** What the page says of a file that holds no image. */
+/** The message of the page about a file that holds no image. */
 const BROKEN = "pictures/broken.png was left out: no image could be read, or one of more than 67 million pixels.";
 
 export default async function (job, page, serve) {

@@ -6,7 +6,7 @@ import { labIn } from "./page.mjs";
 
 /** The lists of a side. */
 const [OBJECTIVE, FORM] = [0, 1];
-/** What stands beside the objective on the left in some addresses. */
+/** The parameters beside the objective on the left in some addresses. */
 const BESIDE = "right=nt-xent&kernel=rbf&bandwidth=0.5&lambda=0.01&weights=paper&seed=7";
 
 export default async function (job, page, serve) {

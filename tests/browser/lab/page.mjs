@@ -46,7 +46,7 @@ export async function labIn(page, job, serve) {
     const [download] = await Promise.all([page.waitForEvent("download"), page.locator(`#${id}`).click()]);
     return readFile(await download.path(), "utf8");
   };
-  /** What the page saves of its state. */
+  /** The state that the page saves. */
   const state = async () => JSON.parse(await saved("save-json"));
   /** The address, once the page has written its state there. */
   const written = async () => {

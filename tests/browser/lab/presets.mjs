@@ -20,7 +20,7 @@ export default async function (job, page, serve) {
   return Object.fromEntries(Object.entries(presets).map(([title, { recipe }]) => [title, recipe]));
 }
 
-/** What the page shows of a preset. */
+/** The story, recipe and gradients that the page shows of a preset. */
 async function shown({ both, code, textIn }, title) {
   assert.equal(await textIn("#status"), "", title);
   const story = await textIn("#story");

@@ -1,4 +1,4 @@
-// What a visitor of the loss lab takes along, and an address that asks for more than there is.
+// The files and the address that a visitor takes along from the loss lab, and an address that asks for more than there is.
 // A job: { site, screenshots }.
 import assert from "node:assert/strict";
 import { labIn } from "./page.mjs";

@@ -1,4 +1,4 @@
-// What calls of the npm package take, and what is said of those that cannot be answered; on the CPU, because none of it depends
+// Arguments of calls of the npm package, and errors of those that cannot be answered; on the CPU, because none of it depends
 // on the device.
 // A job: { package, data, checkpoint, images }; `data` is the folder of the files it names.
 import { areRefused } from "../refusals.mjs";

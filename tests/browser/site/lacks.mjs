@@ -1,4 +1,4 @@
-// What the page says where a browser has no WebGPU, no WebAssembly or no JavaScript; nothing is waited for.
+// The words of the page for a browser without WebGPU, WebAssembly or JavaScript; nothing is waited for.
 // A job: { site, webgpu, device, screenshots }.
 import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";

@@ -1,4 +1,4 @@
-// What is said of calls of a trainer that cannot be answered, and what is left of those that are taken back or diverge; on the
+// Errors of calls of a trainer that cannot be answered, and the rest of those that are taken back or diverge; on the
 // CPU, because none of it depends on the device, and an emulated GPU compiles its shaders for each run again.
 // A job: { package, options }; `options` are those of a run.
 import assert from "node:assert/strict";

@@ -176,10 +176,8 @@ fn a_section_that_a_recipe_lacks_can_be_set() {
     assert!(text.contains("selection.held_out"), "{text}");
     // Neither setting is valid without the other.
     let both = ["--set", "selection.patience=2", "--set", "selection.held_out=32", "--out", "chosen"];
-    stderr(
-        place.path(),
-        &[&["train", "fair-digits", "--smoke", "--variant", "Fair-CCLK"], &both[..]].concat(),
-    );
+    // `--arm` is the former name of `--variant`.
+    stderr(place.path(), &[&["train", "fair-digits", "--smoke", "--arm", "Fair-CCLK"], &both[..]].concat());
     let text = train(&["data.features.file=a.npy"], 2);
     assert!(text.contains("data.features.file") && text.contains("paths"), "{text}");
 }

@@ -61,7 +61,7 @@ temperature = 0.5
 /// The head that gives [`LENET`] batch norm.
 const NORMALISED: &str = "[head]\nkind = \"mlp-normalised\"\nhidden = 32";
 
-/// What this program or machine lacks for several processes.
+/// The means for several processes that this program or machine lacks.
 static LACK: LazyLock<Option<&str>> = LazyLock::new(|| {
     let place = place_with("a.toml", LENET);
     let mut alone = simile(place.path(), &["train", "a.toml", "--smoke"]);

@@ -2,7 +2,7 @@
 //! takes columns first for high pictures.)
 //!
 //! Rows are resampled 16 at a time, turned so that the values of a column lie side by side: then both passes are sums of
-//! vectors.
+//! vectors. A side that keeps its length needs no pass: its weights would be 1 and 0.
 
 use super::resample::Filter;
 
@@ -55,13 +55,16 @@ impl Resize {
         if before == 0 || after == 0 {
             return;
         }
-        vectorised!({
-            for (lines, narrow) in image.chunks(LINES * before).zip(narrow.chunks_mut(LINES * after)) {
-                turn(lines, before, turned);
-                horizontal.along(turned, *channels, resampled);
-                turn_back(resampled, after, narrow);
+        let [keeps_height, keeps_width] = [0, 1].map(|side| from[side] == to[side]);
+        let length = output.len().min(from[0] * after);
+        vectorised!(match (keeps_height, keeps_width) {
+            (_, true) => vertical.across(image, after, output),
+            (true, false) =>
+                horizontal.along_rows(image, *channels, [turned, resampled], &mut output[..length]),
+            (false, false) => {
+                horizontal.along_rows(image, *channels, [turned, resampled], narrow);
+                vertical.across(narrow, after, output);
             }
-            vertical.across(narrow, after, output);
         });
     }
 }
@@ -79,6 +82,23 @@ impl Axis {
             taps.push((first, fixed));
         });
         Self { taps }
+    }
+
+    /// Resamples rows of `channels` interleaved values, with scratch memory for some of them, turned, before and after.
+    #[inline(always)]
+    fn along_rows(
+        &self,
+        rows: &[u8],
+        channels: usize,
+        [turned, resampled]: [&mut Vec<Column>; 2],
+        output: &mut [u8],
+    ) {
+        let (before, after) = (turned.len(), resampled.len());
+        for (lines, output) in rows.chunks(LINES * before).zip(output.chunks_mut(LINES * after)) {
+            turn(lines, before, turned);
+            self.along(turned, channels, resampled);
+            turn_back(resampled, after, output);
+        }
     }
 
     /// Resamples turned rows of `channels` interleaved values.
@@ -218,8 +238,14 @@ mod tests {
 
     #[test]
     fn blocks_of_rows_give_what_single_values_give() {
-        let sizes =
-            [([37, 53], [32, 48], 3), ([16, 16], [16, 7], 1), ([5, 90], [80, 24], 2), ([1, 1], [3, 40], 3)];
+        let sizes = [
+            ([37, 53], [32, 48], 3),
+            ([16, 16], [16, 7], 1),
+            ([5, 90], [80, 24], 2),
+            ([1, 1], [3, 40], 3),
+            ([37, 53], [50, 53], 3),
+            ([37, 53], [37, 70], 3),
+        ];
         for (from, to, channels) in sizes {
             let values = from[0] * from[1] * channels;
             let image: Vec<u8> =

@@ -66,7 +66,7 @@ impl DeviceGroup {
             false => to_host(Tensor::cat(on_first, 0))?,
         };
         let chunks: Vec<Vec<Range<usize>>> =
-            shard.of_all_ranks().map(|shard| shard.chunks(samples).collect()).collect();
+            shard.all_ranks().map(|shard| shard.chunks(samples).collect()).collect();
         let counts: Vec<usize> =
             chunks.iter().map(|rows| rows.iter().map(Range::len).sum::<usize>() * width).collect();
         let all = self.peers.all_gather(&own, &counts)?;
@@ -90,7 +90,7 @@ impl DeviceGroup {
         samples: usize,
     ) -> Result<(usize, DType)> {
         let (width, dtype) = own.map_or((0, DType::F32), |rows| (rows.dims()[1], rows.dtype()));
-        if shard.of_all_ranks().all(|shard| !shard.is_idle(samples)) {
+        if shard.all_ranks().all(|shard| !shard.is_idle(samples)) {
             return Ok((width, dtype));
         }
         let at = TYPES.iter().position(|&listed| listed == dtype).unwrap_or_default();

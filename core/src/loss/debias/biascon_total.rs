@@ -102,7 +102,7 @@ impl Objective for BiasConTotal {
         }
         let entropy = grad_inputs([("logits", logits)], |[logits]| cross_entropy(logits, &targets).mean());
         let contrastive =
-            self.contrastive().evaluate(batch).map_err(|error| error.of_objective(self.name()))?;
+            self.contrastive().evaluate(batch).map_err(|error| error.for_objective(self.name()))?;
 
         let con = contrastive.loss.clone();
         let mut total =

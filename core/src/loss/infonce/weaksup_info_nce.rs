@@ -95,6 +95,6 @@ impl Described for WeakSupInfoNce {
 
 impl Objective for WeakSupInfoNce {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
-        self.as_supcon().evaluate(batch).map_err(|error| error.of_objective(self.name()))
+        self.as_supcon().evaluate(batch).map_err(|error| error.for_objective(self.name()))
     }
 }

@@ -27,7 +27,7 @@ const VALIDATION_SEED: u64 = 1 << 62;
 /// Seed of the choice of images to hold out; the same for every run, so that runs are compared on the same images.
 const HOLD_OUT_SEED: u64 = 0;
 
-/// The name of the variable of synthetic attributes.
+/// The name of the attribute that consists of synthetic ones.
 pub(super) const ATTRIBUTES: &str = "attributes";
 
 /// A check of the number of training images, once it is known and before any picture is decoded.
@@ -94,7 +94,7 @@ impl Splits {
         folder: Option<&Path>,
         encoder: &EncoderConfig,
     ) -> Result<Self> {
-        let splits = Self::of_section(section, folder, encoder, true)?;
+        let splits = Self::from_section(section, folder, encoder, true)?;
         splits.lack().iter().for_each(line);
         Ok(splits)
     }
@@ -108,10 +108,10 @@ impl Splits {
         folder: Option<&Path>,
         encoder: &EncoderConfig,
     ) -> Result<Self> {
-        Self::of_section(section, folder, encoder, false)
+        Self::from_section(section, folder, encoder, false)
     }
 
-    fn of_section(
+    fn from_section(
         section: &DataSection,
         folder: Option<&Path>,
         encoder: &EncoderConfig,
@@ -245,7 +245,7 @@ fn read(request: &Request<'_>, folder: Option<&Path>) -> Result<(Dataset, Datase
     }
 }
 
-/// Adds a variable of synthetic attributes.
+/// Adds the attribute that consists of synthetic ones.
 fn attributed(section: &AttributesSection, set: Dataset, seed: u64) -> Result<Dataset> {
     counts::check_columns("data.attributes.count", section.count, set.len().max(set.classes.len()))?;
     let attributes =

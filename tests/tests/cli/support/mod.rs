@@ -1,4 +1,4 @@
-//! What several tests use: the program and what it says, runs and their folders, recipes, pictures and other files.
+//! Helpers of several tests: the program and what it says, runs and their folders, recipes, pictures and other files.
 
 #[cfg(unix)]
 pub(crate) mod cluster;

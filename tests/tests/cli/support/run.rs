@@ -1,4 +1,4 @@
-//! What the folder of a run holds.
+//! The files in the folder of a run.
 
 use std::fs;
 use std::path::Path;

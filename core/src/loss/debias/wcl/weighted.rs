@@ -167,7 +167,7 @@ impl Described for WclWeightedDcl {
 
 impl Objective for WclWeightedDcl {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
-        self.general().evaluate(batch).map_err(|error| error.of_objective(self.name()))
+        self.general().evaluate(batch).map_err(|error| error.for_objective(self.name()))
     }
 }
 
