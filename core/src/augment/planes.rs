@@ -4,7 +4,6 @@ use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use simile_kernels::cpu::parallel;
 
 use crate::data::{DatasetError, ImageSet, ImageShape, Images};
-use crate::numeric::read::bytes_in_memory;
 
 /// The form of bytes on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,9 +24,6 @@ impl ByteForm {
 
 /// Bytes of images that are read at once before they are separated into planes.
 const PIECE: usize = 32 << 20;
-
-/// Bytes that a thread turns into numbers at a time.
-const NUMBERS: usize = 1 << 18;
 
 /// A batch of images in the host's memory, ready for a device. It can be made by another thread than the one that computes
 /// with it.
@@ -162,16 +158,11 @@ impl DevicePlanes {
     }
 
     /// The images as numbers, `[n, channels, height, width]`, 0 to 1.
-    pub fn images(self) -> Tensor<4> {
+    pub fn images(&self) -> Tensor<4> {
         let ImageShape { height, width, channels } = self.shape;
-        let size = [self.count, channels, height, width];
-        let device = self.values.device();
-        let values = self.values;
+        let values = &self.values;
         let flat = match self.form {
-            ByteForm::Bytes => match bytes_in_memory(values) {
-                Ok(bytes) => return Tensor::from_data(TensorData::new(parts_of_255(&bytes), size), &device),
-                Err(values) => values.float(),
-            },
+            ByteForm::Bytes => values.clone().float(),
             ByteForm::Words => {
                 let byte = |at: usize| {
                     values.clone().bitwise_right_shift_scalar(8 * at as i32).bitwise_and_scalar(255)
@@ -180,7 +171,7 @@ impl DevicePlanes {
                 bytes.narrow(1, 0, self.shape.bytes())
             }
         };
-        flat.reshape(size).div_scalar(255.0)
+        flat.reshape([self.count, channels, height, width]).div_scalar(255.0)
     }
 
     /// The images `rows`, which must be there.
@@ -190,16 +181,6 @@ impl DevicePlanes {
         let rows = Tensor::from_data(rows, &self.values.device());
         Self { values: self.values.clone().select(0, rows), count, ..*self }
     }
-}
-
-/// Bytes as numbers, 0 to 1, in one pass on all cores: two operations of a CPU backend make two passes on one core.
-fn parts_of_255(bytes: &[u8]) -> Vec<f32> {
-    let mut numbers = vec![0.0; bytes.len()];
-    let parts = numbers.chunks_mut(NUMBERS).zip(bytes.chunks(NUMBERS));
-    parallel::map(parts, |(numbers, bytes)| {
-        numbers.iter_mut().zip(bytes).for_each(|(number, &byte)| *number = f32::from(byte) / 255.0);
-    });
-    numbers
 }
 
 /// Separates interleaved channels into planes, one after the other.

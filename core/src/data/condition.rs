@@ -1,10 +1,10 @@
-//! A variable known for every image.
+//! An attribute of every image.
 
 use std::sync::Arc;
 
 use crate::numeric::matrix::Matrix;
 
-/// A variable known for every image: to condition on, to remove, or to report on.
+/// An attribute of every image: to condition on, to remove, or to report on.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Condition {
     /// Numbers, one row an image: a colour, attributes, features of another network; shared by all that read them.

@@ -47,8 +47,8 @@ impl Images {
             return Err(DatasetError::parameter("image size", shape, "every side must be at least 1"));
         }
         if !images.pixels.len().is_multiple_of(size) {
-            let found = images.pixels.len();
-            return Err(DatasetError::Records { origin: "images".into(), record: size, found });
+            let bytes = images.pixels.len();
+            return Err(DatasetError::Records { origin: "images".into(), record: size, found: bytes });
         }
         Ok(images)
     }

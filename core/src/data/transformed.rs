@@ -129,8 +129,8 @@ impl ImageSource for Transformed {
             }
         };
         if changed.pixels.len() != pixels.len() {
-            let found = changed.pixels.len();
-            return Err(DatasetError::Records { origin: "images".into(), record: self.shape.bytes(), found });
+            let (origin, record) = ("images".into(), self.shape.bytes());
+            return Err(DatasetError::Records { origin, record, found: changed.pixels.len() });
         }
         pixels.copy_from_slice(&changed.pixels);
         Ok(())

@@ -129,9 +129,9 @@ impl<const KERNEL: usize> Design for SimpleConvDesign<KERNEL> {
         let pixels = settings.side.pow(2);
         // After the last convolution only the mean of the normalised maps is taken, and no gradient reads them. After the last matrix
         // product the gradient of the rectifier reads its input.
-        let kept = |at: usize| if KERNEL > 1 && at + 1 == WIDTHS.len() { 1 } else { 2 };
+        let copies = |at: usize| if KERNEL > 1 && at + 1 == WIDTHS.len() { 1 } else { 2 };
         let normalised = WIDTHS.iter().enumerate().fold(image, |activations, (at, width)| {
-            activations.and(kept(at), width * pixels).and_between(width * pixels)
+            activations.and(copies(at), width * pixels).and_between(width * pixels)
         });
         // Between matrix products the activated maps are tensors of their own, which the next layer keeps.
         let activated = if KERNEL == 1 { WIDTHS.len() - 1 } else { 0 };

@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 
-use burn::tensor::{DType, Int, Tensor, TensorData, Transaction, try_read_sync};
+use burn::tensor::{Tensor, TensorData, Transaction, try_read_sync};
 use simile_kernels::is_cpu;
 
 use crate::error::{Error, Result};
@@ -65,16 +65,4 @@ pub(crate) fn floats(data: &TensorData) -> Vec<f32> {
 pub(crate) fn in_memory<const D: usize>(tensor: &Tensor<D>) -> Option<TensorData> {
     let tensor = tensor.clone().without_autodiff();
     is_cpu(&tensor.device()).then(|| tensor.into_data())
-}
-
-/// The bytes of a tensor of a CPU backend, likewise; without a copy if no other tensor shares them.
-///
-/// # Errors
-/// The tensor itself, if it is elsewhere or of other numbers.
-pub(crate) fn bytes_in_memory<const D: usize>(tensor: Tensor<D, Int>) -> Result<Vec<u8>, Tensor<D, Int>> {
-    if !is_cpu(&tensor.device()) || tensor.dtype() != DType::U8 {
-        return Err(tensor);
-    }
-    // It fails for other types alone.
-    Ok(tensor.into_data().try_into_vec().unwrap_or_default())
 }

@@ -261,7 +261,7 @@ fn unread_setting(algorithm: &AlgorithmConfig) -> Option<String> {
     ))
 }
 
-/// Why a key of an objective that names a variable of the data, or makes clusters of it, has no effect.
+/// Why a key of an objective that names an attribute of the data, or makes clusters of it, has no effect.
 ///
 /// A bias beside class scores is taken: recipes of classifiers name it for the objectives that a user sets in their place.
 fn unread_key(variant: &RecipeVariant) -> Option<String> {

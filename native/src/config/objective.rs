@@ -1,4 +1,4 @@
-//! `[objective]`: the objective to minimise, and its variables of the data set.
+//! `[objective]`: the objective to minimise, and the attributes that it uses.
 
 use serde::{Deserialize, Serialize};
 use simile_core::loss::spec::Spec;
@@ -12,7 +12,7 @@ pub(crate) struct ObjectiveSection {
     /// The form of the objective; the default one if absent.
     #[serde(default, rename = "variant", skip_serializing_if = "Option::is_none")]
     pub(crate) form: Option<String>,
-    /// The variable of the data set that is the conditioning variable `z`. By default `colour` for an objective that
+    /// The attribute that is the condition `z`. By default `colour` for an objective that
     /// needs one, and none for others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) condition: Option<String>,
@@ -26,7 +26,7 @@ pub(crate) struct ObjectiveSection {
     /// Number of groups in each batch, each of samples with the nearest conditions; shuffled if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) neighbourhoods: Option<usize>,
-    /// The categorical variable of the data set that is the `bias`.
+    /// The categorical attribute that is the `bias`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) bias: Option<String>,
     /// Largest ratio of two weights with which samples are drawn, with replacement; a weight is `1 / p(bias | class)`
@@ -50,7 +50,7 @@ pub(crate) enum BatchRule {
     OneCluster,
 }
 
-/// The default variable for conditioning and probes.
+/// The attribute that objectives and probes take by default.
 pub(super) fn default_condition() -> String {
     "colour".into()
 }
@@ -69,22 +69,23 @@ impl ObjectiveSection {
         "variant",
     ];
 
-    /// The variable for clusters and condition groups.
-    pub(crate) fn variable(&self) -> String {
+    /// The attribute for clusters and condition groups: `condition`, or the default one.
+    pub(crate) fn attribute_or_default(&self) -> String {
         self.condition.clone().unwrap_or_else(default_condition)
     }
 
-    /// The variable that the objective gets as `z`.
+    /// The attribute that the objective gets as `z`.
     pub(crate) fn condition(&self) -> Option<String> {
-        (self.condition.is_some() || self.conditioning() == Conditioning::Given).then(|| self.variable())
+        (self.condition.is_some() || self.conditioning() == Conditioning::Given)
+            .then(|| self.attribute_or_default())
     }
 
-    /// True if it makes groups of images by the variable.
+    /// True if it makes groups of images by the attribute.
     pub(crate) fn groups_by_condition(&self) -> bool {
         [self.clusters, self.top_attributes, self.neighbourhoods].iter().any(Option::is_some)
     }
 
-    /// True if `condition` has an effect: the objective takes a variable as `z`, or groups of images are made by it.
+    /// True if `condition` has an effect: the objective takes an attribute as `z`, or groups of images are made by it.
     pub(crate) fn reads_condition(&self) -> bool {
         self.conditioning() != Conditioning::None || self.groups_by_condition()
     }
@@ -114,7 +115,7 @@ impl ObjectiveSection {
         loss::spec(&self.name).is_ok_and(|spec| spec.keeps_condition)
     }
 
-    /// The source of the objective's conditioning variable.
+    /// The source of the objective's condition.
     pub(crate) fn conditioning(&self) -> Conditioning {
         loss::spec(&self.name).map_or(Conditioning::None, Spec::conditioning)
     }

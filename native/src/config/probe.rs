@@ -13,9 +13,9 @@ use super::penalty::Penalty;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ProbeSection {
-    /// The variable of the data set whose leak is measured; empty in the recipe of a run whose data have no variables.
+    /// The attribute whose leak is measured; empty in the recipe of a run whose data have no attributes.
     pub(crate) condition: String,
-    /// Other variables to predict; their metrics begin with their names.
+    /// Other attributes to predict; their metrics begin with their names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) also: Vec<String>,
     /// The solver of the linear classifier of the class.
@@ -66,26 +66,26 @@ impl Default for ProbeSection {
 }
 
 impl ProbeSection {
-    /// Lets the data of a new run decide whether there is a leak to measure, so that the default does not name a
-    /// variable that is not there. Another name was given on purpose, and stays.
-    pub(crate) fn drop_absent_condition(&mut self, has_variables: bool) {
-        if !has_variables && self.condition == default_condition() {
+    /// Lets the data of a new run decide whether there is a leak to measure, so that the default does not name an
+    /// attribute that is not there. Another name was given on purpose, and stays.
+    pub(crate) fn drop_absent_condition(&mut self, has_attributes: bool) {
+        if !has_attributes && self.condition == default_condition() {
             self.condition.clear();
         }
     }
 
-    /// True if the recipe asks for the leak of a variable. Whether it can be measured depends on the data.
-    pub(crate) fn probes(&self, variable: &str) -> bool {
-        self.condition == variable || self.also.iter().any(|name| name == variable)
+    /// True if the recipe asks for the leak of an attribute. Whether it can be measured depends on the data.
+    pub(crate) fn probes(&self, attribute: &str) -> bool {
+        self.condition == attribute || self.also.iter().any(|name| name == attribute)
     }
 
-    /// The variable by whose leak a variant is judged: its own, which its objective hides or keeps, if the recipe probes it, or else the
+    /// The attribute by whose leak a variant is judged: its own, which its objective hides or keeps, if the recipe probes it, or else the
     /// one that the metrics call the condition. Where the leak of its own cannot be measured, that of another does not stand for it.
     pub(crate) fn judged<'a>(&'a self, own: Option<&'a str>) -> &'a str {
         own.filter(|own| self.probes(own)).unwrap_or(&self.condition)
     }
 
-    /// Measures the leak of another variable; that of the one before is measured still, beside it.
+    /// Measures the leak of another attribute; that of the one before is measured still, beside it.
     pub(crate) fn ask_for(&mut self, condition: &str) {
         let before = std::mem::replace(&mut self.condition, condition.to_owned());
         if !before.is_empty() && before != condition {

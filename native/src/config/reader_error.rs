@@ -131,7 +131,7 @@ impl fmt::Display for Unknown {
 /// The types that a message says were found and expected.
 fn types(text: &str) -> (Option<ValueType>, Option<ValueType>) {
     let words = text.split_once("invalid type: ").and_then(|(_, words)| words.rsplit_once(", expected "));
-    let found = words.and_then(|(found, _)| found_type(found));
+    let actual = words.and_then(|(actual, _)| found_type(actual));
     let expected = match words {
         // A list of another length than that of a section has no `invalid type`.
         _ if text.contains(EXPECTED_SECTION) => Some(ValueType::Section),
@@ -139,7 +139,7 @@ fn types(text: &str) -> (Option<ValueType>, Option<ValueType>) {
         Some((_, expected)) => expected_type(expected),
         None => None,
     };
-    (found, expected)
+    (actual, expected)
 }
 
 /// The type of a value that the reader found, in the words of serde.

@@ -198,8 +198,9 @@ pub(crate) struct About {
     pub(crate) files: &'static str,
     /// Its classes, and the pictures that it is tested on, in words.
     pub(crate) classes: &'static str,
-    /// Variables that it can be conditioned on.
-    pub(crate) variables: &'static str,
+    /// Attributes that it can be conditioned on.
+    #[serde(rename = "variables")]
+    pub(crate) attributes: &'static str,
     /// The authors' page; empty if there is nothing to download.
     pub(crate) home: &'static str,
     pub(crate) licence: &'static str,
@@ -232,7 +233,7 @@ impl About {
         name: "",
         files: "",
         classes: "",
-        variables: "",
+        attributes: "",
         home: "",
         licence: "",
         get: "",

@@ -69,7 +69,7 @@ pub(super) static CLASS: [ClassMetric; 10] = [
     ClassMetric::new(SILHOUETTE, "Silhouette", plain(3)),
 ];
 
-/// The quantity that a metric of a variable is.
+/// The quantity that a metric of an attribute is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Quantity {
     /// The share of the images whose value is named.
@@ -79,23 +79,23 @@ pub(super) enum Quantity {
     RSquared,
     /// The error of a prediction.
     Error,
-    /// An accuracy of the class, which is no leak of the variable.
+    /// An accuracy of the class, which is no leak of the attribute.
     OfClass,
 }
 
-/// A metric of a variable: of the condition, or of one of `probe.also`.
+/// A metric of an attribute: of the condition, or of one of `probe.also`.
 #[derive(Debug, PartialEq)]
-pub(super) struct VariableMetric {
-    /// The name for the condition; that for another variable has the same end.
+pub(super) struct AttributeMetric {
+    /// The name for the condition; that for another attribute has the same end.
     pub(super) name: &'static str,
-    /// The title before the name of the variable, and after it, with the unit.
+    /// The title before the name of the attribute, and after it, with the unit.
     pub(super) title: [&'static str; 2],
     pub(super) scale: Scale,
     pub(super) quantity: Quantity,
     is_shown: bool,
 }
 
-impl VariableMetric {
+impl AttributeMetric {
     const fn new(name: &'static str, title: [&'static str; 2], scale: Scale, quantity: Quantity) -> Self {
         Self { name, title, scale, quantity, is_shown: false }
     }
@@ -104,19 +104,19 @@ impl VariableMetric {
         Self { is_shown: true, ..self }
     }
 
-    /// The end of its name, after that of the variable.
+    /// The end of its name, after that of the attribute.
     pub(super) fn ending(&self) -> &'static str {
         ending(self.name)
     }
 }
 
 /// In the order of tables, after the metrics of the class.
-pub(super) static VARIABLE: [VariableMetric; 5] = [
-    VariableMetric::new(R2, ["Leak of ", ", R²"], plain(3), Quantity::RSquared).shown(),
-    VariableMetric::new(MSE, ["MSE of ", ""], plain(1), Quantity::Error).shown(),
-    VariableMetric::new(CONDITION_TOP1, ["Leak of ", " %"], PERCENT, Quantity::Share).shown(),
-    VariableMetric::new(CONDITION_ROC_AUC, ["Leak of ", ", ROC-AUC %"], PERCENT, Quantity::Area),
-    VariableMetric::new(WORST_GROUP_BY, ["Worst group by ", " %"], PERCENT, Quantity::OfClass),
+pub(super) static ATTRIBUTE: [AttributeMetric; 5] = [
+    AttributeMetric::new(R2, ["Leak of ", ", R²"], plain(3), Quantity::RSquared).shown(),
+    AttributeMetric::new(MSE, ["MSE of ", ""], plain(1), Quantity::Error).shown(),
+    AttributeMetric::new(CONDITION_TOP1, ["Leak of ", " %"], PERCENT, Quantity::Share).shown(),
+    AttributeMetric::new(CONDITION_ROC_AUC, ["Leak of ", ", ROC-AUC %"], PERCENT, Quantity::Area),
+    AttributeMetric::new(WORST_GROUP_BY, ["Worst group by ", " %"], PERCENT, Quantity::OfClass),
 ];
 
 /// The end of the name of a metric of the condition, after `condition`.
@@ -137,7 +137,7 @@ pub(crate) fn is_share_of_class(name: &str) -> bool {
 /// Metrics of the tables of results, where they were measured, the most important one first; files of results have all.
 pub(crate) fn shown() -> Vec<&'static str> {
     let class_metrics = CLASS.iter().filter(|metric| metric.is_shown).map(|metric| metric.name);
-    class_metrics.chain(VARIABLE.iter().filter(|metric| metric.is_shown).map(|metric| metric.name)).collect()
+    class_metrics.chain(ATTRIBUTE.iter().filter(|metric| metric.is_shown).map(|metric| metric.name)).collect()
 }
 
 /// The order of a metric in a table of all: those of the tables of results come first, the others by name.
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn metrics_of_the_condition_are_called_after_it() {
-        let endings = VARIABLE.each_ref().map(VariableMetric::ending);
+        let endings = ATTRIBUTE.each_ref().map(AttributeMetric::ending);
         assert_eq!(endings, ["_r2", "_mse", "_top1", "_roc_auc", "_worst_group"]);
     }
 }

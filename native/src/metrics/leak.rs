@@ -1,4 +1,4 @@
-//! The metrics of a leak: how much of a variable a probe finds in a representation.
+//! The metrics of a leak: how much of an attribute a probe finds in a representation.
 
 use super::catalogue::Quantity;
 use super::metric::{Measured, Metric, Predictor, beside, linear};
@@ -7,22 +7,22 @@ use super::names::{CONDITION, CONDITION_ROC_AUC, CONDITION_TOP1, R2};
 /// The metrics of a linear probe of the condition: of a category, and of numbers.
 pub(crate) const LINEAR: [&str; 2] = [CONDITION_TOP1, R2];
 
-/// The quantity that a metric of a variable is, by a probe of the vectors; none for a metric of the class.
+/// The quantity that a metric of an attribute is, by a probe of the vectors; none for a metric of the class.
 fn quantity(metric: &str) -> Option<Quantity> {
     match Metric::of(metric, CONDITION) {
-        Metric { measured: Measured::Variable(_, metric), by: Predictor::Linear | Predictor::Nonlinear } => {
+        Metric { measured: Measured::Attribute(_, metric), by: Predictor::Linear | Predictor::Nonlinear } => {
             Some(metric.quantity)
         }
         _ => None,
     }
 }
 
-/// True if a metric is a leak, of any variable and by any probe.
+/// True if a metric is a leak, of any attribute and by any probe.
 pub(crate) fn is_leak(metric: &str) -> bool {
     quantity(metric).is_some_and(|quantity| quantity != Quantity::OfClass)
 }
 
-/// True if a metric is what a linear probe finds of a variable: of a category, or of numbers.
+/// True if a metric is what a linear probe finds of an attribute: of a category, or of numbers.
 pub(crate) fn is_linear_leak(metric: &str) -> bool {
     linear(metric) == metric && matches!(quantity(metric), Some(Quantity::Share | Quantity::RSquared))
 }

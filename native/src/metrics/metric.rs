@@ -1,18 +1,18 @@
 //! A metric and its name in files of results. Names of metrics are put together and taken apart here alone.
 //!
-//! A metric of the class, or of the representation as a whole, has a name of [`names`](super::names). The name of a metric of a
-//! variable begins with the variable, or with `condition` for the condition of the run (`age_r2`, `condition_r2`), that of an objective
+//! A metric of the class, or of the representation as a whole, has a name of [`names`](super::names). The name of a metric of an
+//! attribute begins with the attribute, or with `condition` for the condition of the run (`age_r2`, `condition_r2`), that of an objective
 //! on the frozen network with the objective (`nt_xent_test`). The end `_nonlinear` and the start `classifier_` tell the [`Predictor`].
 
-use super::catalogue::{CLASS, ClassMetric, VARIABLE, VariableMetric, ending};
+use super::catalogue::{ATTRIBUTE, AttributeMetric, CLASS, ClassMetric, ending};
 use super::names::{CLASS_PROBE, CONDITION};
 
 /// The end of the name of a metric of the non-linear probe.
 const NONLINEAR: &str = "_nonlinear";
 /// The start of the name of a metric of a network's own classifier of the class.
 const CLASSIFIER: &str = "classifier_";
-/// The start of the names of metrics of a variable whose own name others have.
-const ATTRIBUTE: &str = "attribute_";
+/// The start of the names of metrics of an attribute whose own name others have.
+const BEFORE_RESERVED: &str = "attribute_";
 /// The images on which an objective is measured: the end of its metrics.
 pub(crate) const OBJECTIVE_SPLITS: [&str; 2] = ["train", "test"];
 
@@ -54,40 +54,40 @@ pub(crate) fn linear(metric: &str) -> &str {
     }
 }
 
-/// The name of the metric `other` of the variable whose metric `of` is `metric`, by the linear probe; none if `metric` is another one.
+/// The name of the metric `other` of the attribute whose metric `of` is `metric`, by the linear probe; none if `metric` is another one.
 /// `of` and `other` are names for the condition.
 pub(super) fn beside(metric: &str, of: &'static str, other: &'static str) -> Option<String> {
     linear(metric).strip_suffix(ending(of)).map(|start| format!("{start}{}", ending(other)))
 }
 
-/// The start of the names of metrics of a variable in `probe.also`, and the name of the fit of its probe: its own name, with `attribute_`
-/// before it if names that begin so are already those of the condition, the class, a network's own classifier, or of another variable
+/// The start of the names of metrics of an attribute in `probe.also`, and the name of the fit of its probe: its own name, with `attribute_`
+/// before it if names that begin so are already those of the condition, the class, a network's own classifier, or of another attribute
 /// that was renamed in this way. (`evaluate::probe::check_names` refuses `age_nonlinear` beside `age`.)
-pub(crate) fn prefix_of(variable: &str) -> String {
-    if is_reserved(variable) { format!("{ATTRIBUTE}{variable}") } else { variable.to_owned() }
+pub(crate) fn prefix_of(attribute: &str) -> String {
+    if is_reserved(attribute) { format!("{BEFORE_RESERVED}{attribute}") } else { attribute.to_owned() }
 }
 
-fn is_reserved(variable: &str) -> bool {
-    let name = variable.trim_start_matches(ATTRIBUTE);
+fn is_reserved(attribute: &str) -> bool {
+    let name = attribute.trim_start_matches(BEFORE_RESERVED);
     [CONDITION, CLASS_PROBE].contains(&name) || format!("{name}_").starts_with(CLASSIFIER)
 }
 
-/// The variable whose metrics begin with `prefix`, in a run with a condition.
-fn variable_of<'a>(prefix: &'a str, condition: &'a str) -> &'a str {
+/// The attribute whose metrics begin with `prefix`, in a run with a condition.
+fn attribute_of<'a>(prefix: &'a str, condition: &'a str) -> &'a str {
     if prefix == CONDITION {
         return condition;
     }
-    prefix.strip_prefix(ATTRIBUTE).filter(|variable| is_reserved(variable)).unwrap_or(prefix)
+    prefix.strip_prefix(BEFORE_RESERVED).filter(|attribute| is_reserved(attribute)).unwrap_or(prefix)
 }
 
-/// The name that a metric of the condition has for the variable whose metrics begin with `prefix`.
+/// The name that a metric of the condition has for the attribute whose metrics begin with `prefix`.
 pub(crate) fn with_prefix(metric: &str, prefix: &str) -> String {
     metric.replacen(CONDITION, prefix, 1)
 }
 
-/// The name that a metric of the condition has for `variable`, in a run whose condition is `probed`.
-pub(crate) fn name_for_variable(metric: &str, variable: &str, probed: &str) -> String {
-    if variable == probed { metric.to_owned() } else { with_prefix(metric, &prefix_of(variable)) }
+/// The name that a metric of the condition has for `attribute`, in a run whose condition is `probed`.
+pub(crate) fn name_for_attribute(metric: &str, attribute: &str, probed: &str) -> String {
+    if attribute == probed { metric.to_owned() } else { with_prefix(metric, &prefix_of(attribute)) }
 }
 
 /// The name of the loss of an objective on the images of a split, one of [`OBJECTIVE_SPLITS`].
@@ -95,7 +95,7 @@ pub(crate) fn name_for_objective(objective: &str, split: &str) -> String {
     format!("{}_{split}", objective.replace('-', "_"))
 }
 
-/// A metric by what it measures. Two runs may have other names for it: the condition of one may be a further variable of the other.
+/// A metric by what it measures. Two runs may have other names for it: the condition of one may be a further attribute of the other.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Metric<'a> {
     pub(super) measured: Measured<'a>,
@@ -107,7 +107,7 @@ pub(crate) struct Metric<'a> {
 pub(super) enum Measured<'a> {
     /// Of the class, or of the representation as a whole.
     Class(&'static ClassMetric),
-    Variable(&'a str, &'static VariableMetric),
+    Attribute(&'a str, &'static AttributeMetric),
     /// The loss of an objective, by the name that it has in metrics, on the images of a split.
     Objective(&'a str, &'static str),
     /// Nothing that this program measures, by the whole name.
@@ -124,10 +124,10 @@ impl<'a> Metric<'a> {
         }
     }
 
-    /// The variable of which it is; none for a metric of the class, the representation or an objective.
-    pub(crate) fn variable(&self) -> Option<&'a str> {
+    /// The attribute of which it is; none for a metric of the class, the representation or an objective.
+    pub(crate) fn attribute(&self) -> Option<&'a str> {
         match self.measured {
-            Measured::Variable(variable, _) => Some(variable),
+            Measured::Attribute(attribute, _) => Some(attribute),
             _ => None,
         }
     }
@@ -136,16 +136,16 @@ impl<'a> Metric<'a> {
 impl<'a> Measured<'a> {
     fn of(name: &'a str, condition: &'a str) -> Option<Self> {
         let of_class = CLASS.iter().find(|metric| metric.name == name).map(Self::Class);
-        let of_variable = || {
-            let prefix = |metric: &VariableMetric| name.strip_suffix(metric.ending());
-            let found = VARIABLE.iter().find_map(|metric| Some((prefix(metric)?, metric)));
-            found.map(|(prefix, metric)| Self::Variable(variable_of(prefix, condition), metric))
+        let of_attribute = || {
+            let prefix = |metric: &AttributeMetric| name.strip_suffix(metric.ending());
+            let prefixed = ATTRIBUTE.iter().find_map(|metric| Some((prefix(metric)?, metric)));
+            prefixed.map(|(prefix, metric)| Self::Attribute(attribute_of(prefix, condition), metric))
         };
         let of_objective = || {
             let objective = |split: &str| name.strip_suffix(split)?.strip_suffix('_');
             OBJECTIVE_SPLITS.into_iter().find_map(|split| Some(Self::Objective(objective(split)?, split)))
         };
-        of_class.or_else(of_variable).or_else(of_objective)
+        of_class.or_else(of_attribute).or_else(of_objective)
     }
 }
 
@@ -156,7 +156,7 @@ mod tests {
     use super::super::names::WORST_GROUP_BY;
     use super::*;
 
-    /// Variables of a run: the condition, and others that a table may have, some of whose names are parts of those of metrics.
+    /// Attributes of a run: the condition, and others that a table may have, some of whose names are parts of those of metrics.
     const PROBED: &str = "side";
     const OTHERS: [&str; 13] = [
         "age",
@@ -174,7 +174,7 @@ mod tests {
         "nt_xent",
     ];
 
-    /// Every metric that a run with these variables may measure, with its name.
+    /// Every metric that a run with these attributes may measure, with its name.
     fn measurable() -> Vec<(String, Metric<'static>)> {
         let mut all = Vec::new();
         let mut add = |measured: Measured<'static>, name: &str, predictors: &[Predictor]| {
@@ -184,14 +184,14 @@ mod tests {
         for metric in &CLASS {
             add(Measured::Class(metric), metric.name, &[Predictor::Linear, Predictor::OwnClassifier]);
         }
-        for variable in std::iter::once(PROBED).chain(OTHERS) {
-            for metric in &VARIABLE {
-                let name = name_for_variable(metric.name, variable, PROBED);
+        for attribute in std::iter::once(PROBED).chain(OTHERS) {
+            for metric in &ATTRIBUTE {
+                let name = name_for_attribute(metric.name, attribute, PROBED);
                 let predictors = match metric.name {
                     WORST_GROUP_BY => [Predictor::Linear, Predictor::OwnClassifier],
                     _ => [Predictor::Linear, Predictor::Nonlinear],
                 };
-                add(Measured::Variable(variable, metric), &name, &predictors);
+                add(Measured::Attribute(attribute, metric), &name, &predictors);
             }
         }
         for split in OBJECTIVE_SPLITS {
@@ -215,8 +215,8 @@ mod tests {
 
     /// The fit of the probe of `class` was in the place of that of the class, and metrics of `classifier` in that of the network's own.
     #[test]
-    fn a_variable_whose_name_others_have_is_renamed() {
-        for (variable, prefix) in [
+    fn an_attribute_whose_name_others_have_is_renamed() {
+        for (attribute, prefix) in [
             ("condition", "attribute_condition"),
             ("class", "attribute_class"),
             ("classifier", "attribute_classifier"),
@@ -226,16 +226,16 @@ mod tests {
             ("attribute_age", "attribute_age"),
             ("attribute_class", "attribute_attribute_class"),
         ] {
-            assert_eq!(prefix_of(variable), prefix);
+            assert_eq!(prefix_of(attribute), prefix);
         }
-        assert_eq!(name_for_variable("condition_r2", "class", "class"), "condition_r2");
+        assert_eq!(name_for_attribute("condition_r2", "class", "class"), "condition_r2");
     }
 
     #[test]
     fn a_metric_is_the_same_as_that_of_a_run_with_another_condition() {
-        for variable in ["age", "class"] {
-            let name = name_for_variable("condition_r2", variable, "hospital");
-            assert_eq!(Metric::of("condition_r2", variable), Metric::of(&name, "hospital"));
+        for attribute in ["age", "class"] {
+            let name = name_for_attribute("condition_r2", attribute, "hospital");
+            assert_eq!(Metric::of("condition_r2", attribute), Metric::of(&name, "hospital"));
         }
         assert_ne!(Metric::of("condition_r2", "age"), Metric::of("condition_r2", "hospital"));
         assert_ne!(Metric::of("condition_r2", "age"), Metric::of("condition_r2_nonlinear", "age"));

@@ -1,5 +1,7 @@
-//! Metrics of a representation: their names, the comparison of several runs by them, and their presentation.
+//! Metrics of a representation: their names, the comparison of several runs by them, and their presentation. `association` tells how
+//! closely an attribute is tied to the class.
 
+pub(crate) mod association;
 pub(crate) mod catalogue;
 pub(crate) mod format;
 pub(crate) mod leak;

@@ -18,7 +18,7 @@ pub(crate) fn rank(metric: &str) -> usize {
 }
 
 /// The metrics of tables over several runs among those that were measured, each once: first those of one run and of its
-/// non-linear probe, then the leaks of further variables.
+/// non-linear probe, then the leaks of further attributes.
 pub(crate) fn over_runs<'a>(measured: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let in_table = measured.filter(|metric| rank(metric) < LAST || is_linear_leak(linear(metric)));
     let in_order: BTreeSet<(usize, &str)> = in_table.map(|metric| (rank(metric), metric)).collect();
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn the_leaks_of_further_variables_follow_those_of_the_condition() {
+    fn the_leaks_of_further_attributes_follow_those_of_the_condition() {
         let measured = [
             "half_worst_group",
             "classifier_top1",

@@ -163,7 +163,7 @@ fn objective_steps(
     let kernel_name = parameter("kernel").and_then(|kernel| kernel.get("name")).and_then(toml::Value::as_str);
     let objective = &variant.objective;
     let used = match objective.groups_by_condition() {
-        true => Some(objective.variable()),
+        true => Some(objective.attribute_or_default()),
         false => objective.condition(),
     };
     if !objective.reads_condition() {

@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(alone[0].front, None, "without a leak there is no front");
     }
 
-    /// The leak of another variable is the same in both points.
+    /// The leak of another attribute is the same in both points.
     #[test]
     fn a_criterion_that_is_any_leak_stands_beside_the_accuracy() {
         let two = |by: &str, leaks: [f64; 2], lowest: bool| {

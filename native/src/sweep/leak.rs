@@ -1,4 +1,4 @@
-//! The leak by which the points of a sweep are compared: that of the variable which the swept variant hides or keeps.
+//! The leak by which the points of a sweep are compared: that of the attribute which the swept variant hides or keeps.
 
 use std::collections::BTreeSet;
 
@@ -9,9 +9,9 @@ use super::outcome::Outcome;
 use super::plan::Plan;
 use crate::config::probe::ProbeSection;
 use crate::metrics::leak::LINEAR;
-use crate::metrics::metric::name_for_variable;
+use crate::metrics::metric::name_for_attribute;
 
-/// The variables whose leak the runs of a sweep may measure.
+/// The attributes whose leak the runs of a sweep may measure.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Attributes {
     /// The one by whose leak the points are compared, as [`ProbeSection::judged`] says; `probed` if the points hide or keep different ones.
@@ -25,9 +25,8 @@ pub(crate) struct Attributes {
 pub(crate) struct Leak {
     #[serde(rename = "leak")]
     pub(crate) metric: String,
-    /// The variable that leaks.
-    #[serde(rename = "attribute")]
-    pub(crate) variable: String,
+    /// The attribute that leaks.
+    pub(crate) attribute: String,
 }
 
 /// A bound on the leak of the best point.
@@ -45,12 +44,12 @@ impl Limit {
 
     /// The bound in words.
     pub(crate) fn text(&self) -> String {
-        format!("a leak of {} ≤ {}", self.leak.variable, self.most)
+        format!("a leak of {} ≤ {}", self.leak.attribute, self.most)
     }
 }
 
 impl Attributes {
-    /// The variables of the points of a plan.
+    /// The attributes of the points of a plan.
     ///
     /// # Errors
     /// A usage error if a setting is not valid.
@@ -69,8 +68,8 @@ impl Attributes {
     /// The leak by which the points are compared, if it is measured.
     pub(crate) fn leak(&self, is_measured: impl Fn(&str) -> bool) -> Option<Leak> {
         let mut leaks = LINEAR.into_iter().map(|metric| Leak {
-            metric: name_for_variable(metric, &self.judged, &self.probed),
-            variable: self.judged.clone(),
+            metric: name_for_attribute(metric, &self.judged, &self.probed),
+            attribute: self.judged.clone(),
         });
         leaks.find(|leak| is_measured(&leak.metric))
     }
@@ -99,7 +98,7 @@ mod tests {
     use super::*;
     use crate::config::testing::drawn_text;
 
-    /// The variables of a sweep of a recipe that hides two of them, and one that it does not probe.
+    /// The attributes of a sweep of a recipe that hides two of them, and one that it does not probe.
     fn attributes(variant: &str, grid: &str) -> Attributes {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("both.toml");
@@ -132,11 +131,11 @@ mod tests {
     }
 
     #[test]
-    fn the_leak_is_that_of_the_variable_which_the_variant_hides() {
+    fn the_leak_is_that_of_the_attribute_which_the_variant_hides() {
         let measured = ["condition_top1", "age_r2", "top1"];
         let leak = |attributes: &Attributes| {
             let leak = attributes.leak(|metric| measured.contains(&metric)).unwrap();
-            (leak.metric, leak.variable)
+            (leak.metric, leak.attribute)
         };
         let of_hospital = ("condition_top1".to_owned(), "hospital".to_owned());
         let of_age = ("age_r2".to_owned(), "age".to_owned());

@@ -41,10 +41,10 @@ pub(crate) struct Sweep<'a> {
     /// The images on which the points were compared.
     #[serde(skip)]
     pub(crate) evaluation_split: EvaluationSplit,
-    /// The variable whose metrics are called those of the condition.
+    /// The attribute whose metrics are called those of the condition.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) condition: String,
-    /// The variable by whose leak points are compared beside the criterion; empty if the data have none.
+    /// The attribute by whose leak points are compared beside the criterion; empty if the data have none.
     #[serde(skip)]
     pub(crate) attribute: String,
     /// The leak of `attribute`, if it is measured.
@@ -220,7 +220,7 @@ impl Sweep<'_> {
         })
     }
 
-    /// Recipes of a sweep measure the leak of the same variable, so that its metrics are named after it.
+    /// Recipes of a sweep measure the leak of the same attribute, so that its metrics are named after it.
     pub(super) fn format(&self, metric: &str) -> MetricFormat {
         MetricFormat::of(metric, &self.condition)
     }
@@ -280,7 +280,7 @@ mod tests {
         };
         let mut points = vec![point(0, 0.9), point(1, 0.8)];
         let criterion = Criterion { by, lowest: by != TOP1 };
-        let leak = Leak { metric: "age_r2".into(), variable: "age".into() };
+        let leak = Leak { metric: "age_r2".into(), attribute: "age".into() };
         let front = front::mark(&mut points, criterion, Some(&leak.metric), Noise::default());
         Sweep {
             recipe: "mine",
@@ -317,7 +317,7 @@ mod tests {
             let sweep = sweep(&axes, by);
             let answer = serde_json::to_value(&sweep).unwrap();
             assert_eq!(answer["front"], serde_json::json!({ "accuracy": "top1", "leak": leak }));
-            assert_eq!(answer["condition"], "hospital", "metrics of the condition are those of a variable");
+            assert_eq!(answer["condition"], "hospital", "metrics of the condition are those of an attribute");
             let text = sweep.markdown();
             assert!(text.contains(&format!("Front: Top-1 % and {title}.")), "{text}");
             assert!(

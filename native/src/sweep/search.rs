@@ -26,7 +26,7 @@ pub(crate) struct Search<'a> {
     pub(crate) criterion: Criterion<'a>,
     /// The leak that the best point may have at most, if the user bounds it.
     pub(crate) leak_at_most: Option<f64>,
-    /// The variables whose leak the runs may measure.
+    /// The attributes whose leak the runs may measure.
     pub(crate) attributes: Attributes,
     /// The folder of the data.
     pub(crate) data: Option<&'a Path>,
@@ -126,8 +126,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The variable by whose leak points are compared: the one that the variant hides or keeps, or else the condition of the runs, which
-/// is empty where their data have no variables.
+/// The attribute by whose leak points are compared: the one that the variant hides or keeps, or else the condition of the runs, which
+/// is empty where their data have no attributes.
 fn attribute(attributes: &Attributes, outcomes: &[RunOutcome]) -> String {
     let Attributes { judged, probed } = attributes;
     if judged != probed {
@@ -168,6 +168,6 @@ mod tests {
         };
         assert_eq!(of("age", "colour"), "age");
         assert_eq!(of("colour", "colour"), "colour");
-        assert_eq!(of("colour", ""), "", "the data have no variables");
+        assert_eq!(of("colour", ""), "", "the data have no attributes");
     }
 }

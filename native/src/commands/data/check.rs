@@ -37,7 +37,8 @@ struct SplitSummary {
     size: [usize; 3],
     classes: usize,
     class_counts: Vec<usize>,
-    variables: Vec<String>,
+    #[serde(rename = "variables")]
+    attributes: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -169,7 +170,7 @@ fn load_folder(folder: &Path, options: OwnPictureOptions<'_>) -> Result<NamedDat
     Ok(draft.load(&Changes::default())?.into())
 }
 
-/// The variables, the table of each beside the class, and the faults.
+/// The attributes, the table of each beside the class, and the faults.
 fn in_words(survey: &Survey) -> String {
     let mut text = survey.to_string();
     for (name, rows) in survey.tables() {
@@ -209,7 +210,7 @@ impl Contents {
             let classes = number_of(split.classes, "class", "classes");
             let sizes = sizes(&split.class_counts);
             let attributes =
-                if split.variables.is_empty() { "none".into() } else { split.variables.join(", ") };
+                if split.attributes.is_empty() { "none".into() } else { split.attributes.join(", ") };
             format!(
                 "{name:<6} {} of {height}x{width}x{channels}, {classes} of {sizes}, attributes: {attributes}\n",
                 number_of(split.images, "image", "images")
@@ -237,7 +238,7 @@ fn describe(dataset: &Dataset) -> SplitSummary {
         size: [shape.height, shape.width, shape.channels],
         classes: dataset.classes.len(),
         class_counts: dataset.class_counts(),
-        variables: dataset.conditions.keys().cloned().collect(),
+        attributes: dataset.conditions.keys().cloned().collect(),
     }
 }
 

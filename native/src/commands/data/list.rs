@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &DataList, console: Console) -> Result<()> {
                 (true, false) => about.home.to_owned(),
                 (true, true) => String::new(),
             };
-            table.add_row([about.name, about.variables, &get]);
+            table.add_row([about.name, about.attributes, &get]);
         }
         format!("{table}\n`simile data list NAME` says its files, licence and address.")
     })
@@ -50,7 +50,7 @@ fn in_full(Entry { about, keys }: &Entry) -> String {
     let rows = [
         ("files", about.files.to_owned()),
         ("classes", about.classes.to_owned()),
-        ("attributes", about.variables.to_owned()),
+        ("attributes", about.attributes.to_owned()),
         ("keys", keys.join(", ")),
         ("home", about.home.to_owned()),
         ("licence", about.licence.to_owned()),

@@ -16,7 +16,7 @@ pub(in crate::data) const ABOUT: About = About {
     files: "train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte; each \
             plain or .gz",
     classes: "10 digits; 60,000 images to train on, 10,000 to test",
-    variables: "",
+    attributes: "",
     home: "http://yann.lecun.com/exdb/mnist/",
     licence: "CC BY-SA 3.0",
     get: "fetched from PyTorch's mirror, as the authors' own server no longer answers",

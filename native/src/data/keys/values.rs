@@ -78,7 +78,7 @@ pub(crate) enum JudgedBy {
     Validation,
 }
 
-/// `[data.features]`: features of another network as a variable.
+/// `[data.features]`: features of another network as an attribute.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FeaturesSection {
@@ -86,7 +86,7 @@ pub(crate) struct FeaturesSection {
     pub(crate) file: PathBuf,
     /// A text file in the data folder with the path of the picture of each row.
     pub(crate) paths: PathBuf,
-    /// Name of the variable.
+    /// Name of the attribute.
     #[serde(default = "features_name")]
     pub(crate) name: String,
 }
@@ -99,7 +99,7 @@ fn features_name() -> String {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct AttributesSection {
-    /// The variable that they encode: `class`, or a categorical variable of the data set.
+    /// The values that they encode: `class`, or a categorical attribute of the data set.
     pub(crate) of: String,
     pub(crate) count: usize,
     /// Fraction of flipped attributes, 0 to 0.5.

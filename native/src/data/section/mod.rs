@@ -56,10 +56,10 @@ pub(crate) struct DataSection {
     pub(crate) judged_by: JudgedBy,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) features: Option<FeaturesSection>,
-    /// A derived variable `attributes`.
+    /// A derived attribute `attributes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) attributes: Option<AttributesSection>,
-    /// A variable computed by another network, `[data.prior]`.
+    /// An attribute computed by another network, `[data.prior]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) prior: Option<PriorSection>,
     /// The keys that belong to certain data sets, which are read beside the others.
@@ -67,13 +67,13 @@ pub(crate) struct DataSection {
     pub(crate) of_dataset: DatasetOptions,
 }
 
-/// `[data.prior]`: the representation of each image by another network, as a variable to condition on.
+/// `[data.prior]`: the representation of each image by another network, as an attribute to condition on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PriorSection {
     /// The path of a model or a run.
     pub(crate) model: PathBuf,
-    /// The name of the variable.
+    /// The name of the attribute.
     #[serde(default = "default_prior")]
     pub(crate) name: String,
 }

@@ -36,7 +36,7 @@ impl DatasetOption for Correlation {
 
 pub(super) struct BiasedMnist;
 
-static ABOUT: About = About { name: "biased-mnist", variables: "bias", ..mnist::ABOUT };
+static ABOUT: About = About { name: "biased-mnist", attributes: "bias", ..mnist::ABOUT };
 
 impl Source for BiasedMnist {
     fn about(&self) -> &'static About {

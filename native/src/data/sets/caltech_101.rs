@@ -8,7 +8,7 @@ pub(super) static CALTECH_101: ClassFolderSet = ClassFolderSet {
         name: "caltech-101",
         files: "101_ObjectCategories/CLASS/*.jpg",
         classes: "101 kinds of objects, without the clutter; 30 of each to train on",
-        variables: "features (with [data.features])",
+        attributes: "features (with [data.features])",
         home: "https://data.caltech.edu/records/mzrjq-6wc02",
         licence: "CC BY 4.0",
         downloads: &[Download::unpacked(

@@ -8,7 +8,7 @@ pub(super) static CALTECH_256: ClassFolderSet = ClassFolderSet {
         name: "caltech-256",
         files: "256_ObjectCategories/CLASS/*.jpg",
         classes: "256 kinds of objects, without the clutter; 60 of each to train on",
-        variables: "features (with [data.features])",
+        attributes: "features (with [data.features])",
         home: "https://data.caltech.edu/records/nyy15-4j048",
         licence: "CC BY 4.0",
         downloads: &[Download::unpacked(

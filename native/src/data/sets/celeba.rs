@@ -27,7 +27,7 @@ static ABOUT: About = About {
     name: "celeba",
     files: "list_attr_celeba.txt, list_eval_partition.txt (or both as Kaggle's and WILDS's .csv), img_align_celeba/*.jpg",
     classes: "one of the 40 attributes; the authors' training, validation and test splits",
-    variables: "bias, group, attributes (40)",
+    attributes: "bias, group, attributes (40)",
     home: "https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html",
     licence: "non-commercial research, no redistribution",
     get: "follow the authors' page to their drive, and put both lists beside the unpacked img_align_celeba; or unpack Kaggle's \

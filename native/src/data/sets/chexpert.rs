@@ -25,7 +25,7 @@ static ABOUT: About = About {
     name: "chexpert",
     files: "CheXpert-v1.0-small as it unpacks, or CheXpert-v1.0: train.csv, valid.csv and the pictures that they name",
     classes: "one of five pathologies; the authors' validation split to test",
-    variables: "atelectasis, cardiomegaly, consolidation, edema, pleural-effusion, pathologies",
+    attributes: "atelectasis, cardiomegaly, consolidation, edema, pleural-effusion, pathologies",
     home: "https://stanfordmlgroup.github.io/competitions/chexpert/",
     licence: "Stanford's research use agreement",
     get: "register on the authors' page; of the full version, put `valid` and both lists of batch 1 into a folder, and the folders \

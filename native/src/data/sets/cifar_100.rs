@@ -13,7 +13,7 @@ pub(super) static CIFAR_100: CifarSet = CifarSet {
         files: "cifar-100-binary.tar.gz, or what unpacks from it: train.bin, test.bin, fine_label_names.txt, \
                 coarse_label_names.txt (the binary version; pickles of the Python version are not read)",
         classes: "100; 50,000 images to train on, 10,000 to test",
-        variables: "coarse",
+        attributes: "coarse",
         downloads: &[Download::packed(
             "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz",
             MD5,

@@ -14,7 +14,7 @@ use crate::data::source::{About, ArrayFiles, Arrays, Finish, Medium, Shape, Sour
 
 pub(super) struct ColourMnist;
 
-static ABOUT: About = About { name: "colour-mnist", variables: "colour, palette", ..mnist::ABOUT };
+static ABOUT: About = About { name: "colour-mnist", attributes: "colour, palette", ..mnist::ABOUT };
 
 impl Source for ColourMnist {
     fn about(&self) -> &'static About {

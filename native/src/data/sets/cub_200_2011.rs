@@ -23,7 +23,7 @@ static ABOUT: About = About {
     files: "CUB_200_2011 as it unpacks: images/, images.txt, classes.txt, image_class_labels.txt, \
             train_test_split.txt, attributes/image_attribute_labels.txt",
     classes: "200 species; the authors' split, 5,994 to train on and 5,794 to test",
-    variables: "attributes (312)",
+    attributes: "attributes (312)",
     home: "https://data.caltech.edu/records/65de6-vp158",
     licence: "non-commercial research",
     downloads: &[Download::unpacked(

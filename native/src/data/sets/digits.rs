@@ -16,7 +16,7 @@ static ABOUT: About = About {
     name: "digits",
     files: "none: drawn from strokes",
     classes: "10 digits; as many as `data.train` and `data.test` say",
-    variables: "colour, palette",
+    attributes: "colour, palette",
     ..About::NOTHING
 };
 

@@ -17,7 +17,7 @@ static ABOUT: About = About {
     name: "folders",
     files: "your pictures, a folder for each class: CLASS/*, or train/CLASS/* and val/CLASS/* or test/CLASS/*",
     classes: "the folders; train/ with val/ or test/, else held out",
-    variables: "features (with [data.features])",
+    attributes: "features (with [data.features])",
     ..About::NOTHING
 };
 

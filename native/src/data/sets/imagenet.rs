@@ -11,7 +11,7 @@ pub(super) static IMAGENET: ClassFolderSet = ClassFolderSet {
                 number is the place of a folder in alphabetical order, from 0, as in Caffe's list, and not the ILSVRC2012_ID of the \
                 authors' devkit) or Kaggle's LOC_val_solution.csv; a choice of classes with data.folders.classes",
         classes: "1000, of the folders, or of the list of the validation pictures",
-        variables: "features (with [data.features])",
+        attributes: "features (with [data.features])",
         home: "https://image-net.org/download-images.php",
         licence: IMAGENET_TERMS,
         get: "register with ImageNet, download ILSVRC 2012, unpack each archive of training pictures into a folder of its name in train, \

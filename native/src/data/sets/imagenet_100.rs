@@ -9,7 +9,7 @@ pub(super) static IMAGENET_100: ClassFolderSet = ClassFolderSet {
         name: "imagenet-100",
         files: "train/CLASS/*.JPEG, val/CLASS/*.JPEG, or as `imagenet`; of all of ImageNet with data.folders.classes, a list of 100 classes",
         classes: "100, of the folders, or of the list of the validation pictures",
-        variables: "features (with [data.features])",
+        attributes: "features (with [data.features])",
         home: "https://image-net.org/download-images.php",
         licence: IMAGENET_TERMS,
         get: "register with ImageNet, download ILSVRC 2012, and unpack it as `simile data list imagenet` says; of Kaggle's imagenet100, \

@@ -9,7 +9,7 @@ pub(super) static TINY_IMAGENET: ClassFolderSet = ClassFolderSet {
         name: "tiny-imagenet",
         files: "tiny-imagenet-200 as it unpacks: train/CLASS/images/*.JPEG, val/images/*.JPEG, val/val_annotations.txt",
         classes: "200, of the folders and the list of the validation pictures",
-        variables: "features (with [data.features])",
+        attributes: "features (with [data.features])",
         home: "https://cs231n.stanford.edu/",
         licence: IMAGENET_TERMS,
         downloads: &[Download::unpacked(

@@ -28,7 +28,7 @@ static ABOUT: About = About {
     name: "ut-zappos50k",
     files: "ut-zap50k-data/meta-data-bin.csv, ut-zap50k-images-square/**/*.jpg (or ut-zap50k-images)",
     classes: "21 sub-categories; 3 in 10 are held out",
-    variables: "attributes (126)",
+    attributes: "attributes (126)",
     home: "https://vision.cs.utexas.edu/projects/finegrained/utzap50k/",
     licence: "non-commercial research",
     downloads: &[

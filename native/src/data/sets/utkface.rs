@@ -29,7 +29,7 @@ static ABOUT: About = About {
     name: "utkface",
     files: "UTKFace/AGE_GENDER_RACE_DATE.jpg.chip.jpg (the aligned and cropped faces)",
     classes: "gender; sampled as Hong and Yang do, or 3 in 10 are held out",
-    variables: "age, race, bias, group",
+    attributes: "age, race, bias, group",
     home: "https://susanqq.github.io/UTKFace/",
     licence: "non-commercial research",
     get: "follow the authors' page to their drive and unpack UTKFace.tar.gz",

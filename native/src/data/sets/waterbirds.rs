@@ -18,7 +18,7 @@ static ABOUT: About = About {
     name: "waterbirds",
     files: "waterbird_complete95_forest2water2, or WILDS's waterbirds_v1.0, as it unpacks: metadata.csv and the pictures that it names",
     classes: "landbird, waterbird; the authors' training, validation and test splits",
-    variables: "place, bias, group",
+    attributes: "place, bias, group",
     home: "https://github.com/kohpangwei/group_DRO",
     licence: "those of CUB-200-2011 and Places: non-commercial research",
     downloads: &[Download::unpacked(

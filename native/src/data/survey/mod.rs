@@ -1,8 +1,8 @@
-//! A survey of a data set: its variables with their types, their ties to the class, and pictures that are blank or the same.
+//! A survey of a data set: its attributes with their types, their ties to the class, and pictures that are blank or the same.
 
+mod attributes;
 mod depth;
 mod pictures;
-mod variables;
 
 use std::fmt;
 use std::path::Path;
@@ -10,22 +10,23 @@ use std::path::Path;
 use serde::Serialize;
 use simile_core::data::{Catalogue, Condition, Dataset};
 
+use self::attributes::Attribute;
+pub(crate) use self::attributes::{Classes, tie_to_class};
 use self::pictures::Faults;
-use self::variables::Variable;
-pub(crate) use self::variables::{Classes, tie_to_class};
 use super::error::Result;
 use super::section::DataSection;
 use super::sets::table::{TableSection, missing_cells};
 use super::source::Medium;
 use crate::data::keys::values::Broken;
 
-/// The variables and the pictures of a data set.
+/// The attributes and the pictures of a data set.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Survey {
     /// Number of pictures of all splits, those that cannot be used included.
     pictures: usize,
     classes: Vec<String>,
-    variables: Vec<Variable>,
+    #[serde(rename = "variables")]
+    attributes: Vec<Attribute>,
     /// Notes on rows and files that a run leaves out, on classes that a split lacks, on pictures of which little is read, and on
     /// attributes whose leak a run could not measure, or would understate.
     notes: Vec<String>,
@@ -69,13 +70,13 @@ impl Survey {
         };
         let Catalogue { labels, classes, conditions, .. } = catalogue;
         let class_of_each = Classes { labels, count: classes.len() };
-        let variable = |(name, condition): (&String, &Condition)| {
-            Variable::of(name, condition, class_of_each, missing.get(name).copied().unwrap_or(0))
+        let attribute = |(name, condition): (&String, &Condition)| {
+            Attribute::of(name, condition, class_of_each, missing.get(name).copied().unwrap_or(0))
         };
         Ok(Self {
             pictures: catalogue.len(),
             classes: classes.clone(),
-            variables: conditions.iter().map(variable).collect(),
+            attributes: conditions.iter().map(attribute).collect(),
             notes,
             faults: Some(faults),
             refused: refused.or(broken),
@@ -85,11 +86,11 @@ impl Survey {
     /// A survey of images that were read, without a look at their pixels.
     pub(crate) fn from_images(set: &Dataset) -> Self {
         let classes = Classes { labels: &set.labels, count: set.classes.len() };
-        let variable = |(name, condition): (&String, &Condition)| Variable::of(name, condition, classes, 0);
+        let attribute = |(name, condition): (&String, &Condition)| Attribute::of(name, condition, classes, 0);
         Self {
             pictures: set.len(),
             classes: set.classes.clone(),
-            variables: set.conditions.iter().map(variable).collect(),
+            attributes: set.conditions.iter().map(attribute).collect(),
             ..Self::default()
         }
     }
@@ -104,15 +105,15 @@ impl Survey {
         self.faults.as_ref().is_some_and(Faults::are_serious)
     }
 
-    /// Each variable beside the class.
+    /// Each attribute beside the class.
     pub(crate) fn tables(&self) -> impl Iterator<Item = (String, Vec<Vec<String>>)> {
-        self.variables.iter().filter_map(|variable| variable.table(&self.classes))
+        self.attributes.iter().filter_map(|attribute| attribute.table(&self.classes))
     }
 }
 
 impl fmt::Display for Survey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.variables.iter().try_for_each(|variable| writeln!(f, "{variable}"))?;
+        self.attributes.iter().try_for_each(|attribute| writeln!(f, "{attribute}"))?;
         self.notes.iter().try_for_each(|note| writeln!(f, "note     {note}"))?;
         if let Some(faults) = &self.faults {
             write!(f, "{faults}")?;

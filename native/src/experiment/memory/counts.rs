@@ -2,7 +2,7 @@
 //! large by a few digits is refused by its name, where it would otherwise end the process. The estimate is a lower
 //! bound, so that a run which passes can still need more memory than available.
 //!
-//! Each count is checked alone: the images that a data set generates for a split; the columns of a variable; the widths of the two
+//! Each count is checked alone: the images that a data set generates for a split; the columns of an attribute; the widths of the two
 //! layers of a head; the rows that a method keeps; the batch whose weights the host solves for. Their bytes are not added up. `step`
 //! adds up those of a training step.
 
@@ -73,7 +73,7 @@ pub(crate) fn check_drawn(section: &DataSection) -> Result<()> {
     Ok(())
 }
 
-/// Checks a variable with `count` columns for the images of a data set, before it is computed.
+/// Checks an attribute with `count` columns for the images of a data set, before it is computed.
 ///
 /// # Errors
 /// A usage error that names the count.
@@ -97,7 +97,7 @@ pub(crate) fn check_run(recipe: &Recipe, train: &Dataset) -> Result<()> {
         let head = recipe.head.of(variant.scores(train.classes.len(), 0));
         head_needs(&head, embedding).into_iter().try_for_each(|need| need.check_within(free))?;
         algorithm_needs(&variant, head.output)?.into_iter().try_for_each(|need| need.check_within(free))?;
-        // Without a variable of the data set, the network computes the condition, for which its device may solve.
+        // Without an attribute of the data set, the network computes the condition, for which its device may solve.
         let condition = variant.objective.condition().and_then(|name| train.conditions.get(&name));
         let (Some(condition), Some(samples)) = (condition, most_samples(&variant, batch, train.len())) else {
             continue;

@@ -10,7 +10,7 @@ use crate::exit::{Subject, Usage, usage};
 use crate::experiment::prepare::splits::Evaluated;
 
 /// Checks that the probed attributes exist, unless the data set has none at all.
-pub(super) fn check_variables(recipe: &Recipe, train: &Dataset) -> Result<()> {
+pub(super) fn check_attributes(recipe: &Recipe, train: &Dataset) -> Result<()> {
     let known: Vec<&str> = train.conditions.keys().map(String::as_str).collect();
     let also = recipe.probe.also.iter().map(|name| (name, "also"));
     let mut names = std::iter::once((&recipe.probe.condition, "condition")).chain(also);

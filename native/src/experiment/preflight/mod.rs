@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use anyhow::{Context as _, Result};
 
 use self::figures::check_figures;
-use self::keys::{check_evaluated, check_ridge, check_variables, place_of};
+use self::keys::{check_attributes, check_evaluated, check_ridge, place_of};
 use self::probes::check_probes;
 use self::warnings::{Doubts, doubts};
 use crate::config::Recipe;
@@ -87,7 +87,7 @@ pub(super) struct PreflightReport {
 pub(super) fn preflight(recipe: &Recipe, splits: &Splits, devices: &DeviceSet) -> Result<PreflightReport> {
     let Splits { train, evaluated, .. } = splits;
     check_evaluated(recipe, evaluated)?;
-    check_variables(recipe, train)?;
+    check_attributes(recipe, train)?;
     check_ridge(recipe, train)?;
     let probe_warnings = leak_warnings::probe_warnings(recipe, train, evaluated);
     counts::check_run(recipe, train)?;

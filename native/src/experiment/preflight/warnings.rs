@@ -54,7 +54,7 @@ pub(super) fn doubts(
             format!("{value}; there is no bias to learn from, name another with objective.bias")
         }),
     );
-    let name = section.variable();
+    let name = section.attribute_or_default();
     let condition = weighs(section).then(|| train.conditions.get(&name)).flatten();
     match (condition, one_value(&name)) {
         (None, _) => {}
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_with_one_value_is_named_wherever_it_is_used() {
+    fn an_attribute_with_one_value_is_named_wherever_it_is_used() {
         let same = |train: Dataset| {
             let count = train.len();
             let one = Condition::Categorical {

@@ -21,8 +21,8 @@ const BIAS: &str = "bias";
 
 /// Labels, condition and bias of the training images.
 pub(crate) struct Context {
-    /// The variable for clusters and condition groups.
-    variable: Option<Arc<Matrix>>,
+    /// The attribute for clusters and condition groups.
+    attribute: Option<Arc<Matrix>>,
     /// True if the objective gets it as `z`.
     is_condition: bool,
     labels: Vec<usize>,
@@ -39,13 +39,13 @@ struct Bias {
 }
 
 impl Context {
-    /// Collects the variables that `section` names from the training set.
+    /// Collects the attributes that `section` names from the training set.
     ///
     /// # Errors
-    /// A usage error if the data set has no such variable, or the section names no bias and its objective needs one.
+    /// A usage error if the data set has no such attribute, or the section names no bias and its objective needs one.
     pub(crate) fn new(section: &ObjectiveSection, train: &Dataset, seed: u64) -> Result<Self> {
-        let name = section.variable();
-        let variable = train.conditions.get(&name).map(Condition::to_matrix);
+        let name = section.attribute_or_default();
+        let attribute = train.conditions.get(&name).map(Condition::to_matrix);
         // Its default stands in no recipe.
         let key = section.condition.as_ref().map(|_| "condition");
         let wanted = match section.conditioning() {
@@ -53,11 +53,11 @@ impl Context {
             Conditioning::Representation => section.condition.is_some(),
             Conditioning::None => false,
         };
-        if wanted && variable.is_none() {
+        if wanted && attribute.is_none() {
             let reason = format!("the data set has no attribute `{name}` to condition `{}` on", section.name);
             return Err(unknown(key, &reason, train, |_| true));
         }
-        if section.neighbourhoods.is_some() && variable.is_none() {
+        if section.neighbourhoods.is_some() && attribute.is_none() {
             let remedy =
                 if train.conditions.is_empty() { "" } else { "; name one with `objective.condition`" };
             let reason = format!(
@@ -66,7 +66,7 @@ impl Context {
             return Err(unknown(key, &reason, train, |_| true));
         }
         let mut note = None;
-        let labels = match (section.clusters, section.top_attributes, &variable) {
+        let labels = match (section.clusters, section.top_attributes, &attribute) {
             (None, None, _) => train.labels.clone(),
             (Some(_), Some(_), _) => {
                 return Err(usage(
@@ -91,7 +91,7 @@ impl Context {
             None => None,
         };
         check_bias(section, bias.as_ref(), train)?;
-        Ok(Self { variable, is_condition: section.condition().is_some(), labels, bias, note })
+        Ok(Self { attribute, is_condition: section.condition().is_some(), labels, bias, note })
     }
 
     /// A note to the user on the clusters.
@@ -109,17 +109,17 @@ impl Context {
 
     /// The condition of all training images, if the objective gets one.
     pub(crate) fn condition(&self) -> Option<Arc<Matrix>> {
-        self.variable.clone().filter(|_| self.is_condition)
+        self.attribute.clone().filter(|_| self.is_condition)
     }
 
     /// Batches of images with similar conditions.
     ///
     /// # Errors
-    /// A usage error if the batch cannot be divided into that number of groups; an error without a variable, which [`new`](Self::new)
+    /// A usage error if the batch cannot be divided into that number of groups; an error without an attribute, which [`new`](Self::new)
     /// refuses where the section has neighbourhoods.
     pub(crate) fn condition_groups(&self, groups: usize, batch: usize, seed: u64) -> Result<ConditionGroups> {
-        let variable = self.variable.clone().context("condition groups without a variable")?;
-        ConditionGroups::new(variable, batch, groups, seed).map_err(usage)
+        let attribute = self.attribute.clone().context("condition groups without an attribute")?;
+        ConditionGroups::new(attribute, batch, groups, seed).map_err(usage)
     }
 
     /// Batches of one cluster, or class, each.
@@ -164,8 +164,8 @@ impl Context {
             batch =
                 batch.with_indices("bias", pick(&bias.values)).with_condition("prior", bias.prior.clone());
         }
-        match &self.variable {
-            Some(variable) if self.is_condition => batch.with_condition("z", variable.select(indices)),
+        match &self.attribute {
+            Some(attribute) if self.is_condition => batch.with_condition("z", attribute.select(indices)),
             _ => batch,
         }
     }

@@ -13,7 +13,7 @@ use crate::run_folder::data_digests::DataDigests;
 use crate::run_folder::digest::Digest;
 
 impl Splits {
-    /// The digests of all images and their variables.
+    /// The digests of all images and their attributes.
     pub(crate) fn data_digests(&self, section: &DataSection) -> DataDigests {
         let (mut names, mut sizes) = (Digest::default(), None);
         for split in self.all() {
@@ -27,19 +27,19 @@ impl Splits {
                 }
             }
         }
-        DataDigests { names: Some(names), sizes, variables: self.variables(section) }
+        DataDigests { names: Some(names), sizes, attributes: self.attributes(section) }
     }
 
-    /// The digest of each variable that files of pictures give, by its name. Others are drawn or computed from the recipe, on some
+    /// The digest of each attribute that files of pictures give, by its name. Others are drawn or computed from the recipe, on some
     /// machines with another last digit.
-    fn variables(&self, section: &DataSection) -> BTreeMap<String, Digest> {
+    fn attributes(&self, section: &DataSection) -> BTreeMap<String, Digest> {
         let Medium::Pictures(_) = section.dataset.medium() else { return BTreeMap::new() };
         let prior = section.prior.as_ref().map(|prior| prior.name.as_str());
-        let attributes = section.attributes.as_ref().map(|_| ATTRIBUTES);
-        let is_of_files = |name: &&String| ![prior, attributes].contains(&Some(name.as_str()));
+        let synthetic = section.attributes.as_ref().map(|_| ATTRIBUTES);
+        let is_of_files = |name: &&String| ![prior, synthetic].contains(&Some(name.as_str()));
         let digest = |name: &String| {
-            let variables = self.all().filter_map(|split| split.conditions.get(name));
-            (name.clone(), variables.fold(Digest::default(), followed_by))
+            let in_each_split = self.all().filter_map(|split| split.conditions.get(name));
+            (name.clone(), in_each_split.fold(Digest::default(), followed_by))
         };
         self.train.conditions.keys().filter(is_of_files).map(digest).collect()
     }
@@ -49,8 +49,8 @@ impl Splits {
     }
 }
 
-fn followed_by(digest: Digest, variable: &Condition) -> Digest {
-    match variable {
+fn followed_by(digest: Digest, attribute: &Condition) -> Digest {
+    match attribute {
         Condition::Numeric(matrix) => matrix
             .iter_rows()
             .flatten()

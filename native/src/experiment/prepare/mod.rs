@@ -1,4 +1,4 @@
-//! The inputs of a run before its first step: images and their variables, initial weights, and required files.
+//! The inputs of a run before its first step: images and their attributes, initial weights, and required files.
 
 mod assemble;
 pub(crate) mod context;

@@ -1,4 +1,4 @@
-//! The representation of the images by another network, as a conditioning variable.
+//! The representation of the images by another network, as an attribute to condition on.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use crate::run_folder::digest::Digest;
 use crate::run_folder::model::{self, ChosenBy};
 use crate::run_folder::state::absolute;
 
-/// The splits with the variable of the prior, if a recipe has one.
+/// The splits with the attribute of the prior, if a recipe has one.
 ///
 /// # Errors
 /// If the model cannot be read, or takes images of other channels.

@@ -15,7 +15,7 @@ use crate::run_folder::folder::{RESULT, RunFolder};
 use crate::run_folder::record::{ImageCounts, RunResult};
 use crate::run_folder::state::RunState;
 
-/// Checks that the splits have as many images, of the same classes, file names, sizes of files and variables, as those that the run
+/// Checks that the splits have as many images, of the same classes, file names, sizes of files and attributes, as those that the run
 /// began with.
 pub(super) fn same_data(
     folder: &RunFolder,

@@ -149,7 +149,7 @@ pub(crate) fn refuse_another(run_folder: &RunFolder, recipe: Recipe) -> Result<(
     // The recipe may leave this to the devices, which decided when the run began: a CPU leaves it out, which is false.
     let begun_with = *begun.train.drop_last.get_or_insert(false);
     asked.train.drop_last.get_or_insert(begun_with);
-    // Without a condition in the begun run, its data had no variables.
+    // Without a condition in the begun run, its data had no attributes.
     asked.probe.drop_absent_condition(!begun.probe.condition.is_empty());
     if weights::are_those_of(&asked, run_folder) {
         // The path of the weights may have changed.

@@ -92,7 +92,7 @@ impl DataLoader {
     /// Batches for a variant.
     ///
     /// # Errors
-    /// A usage error if the data set lacks a variable that the variant needs; a failure if an image cannot be read.
+    /// A usage error if the data set lacks an attribute that the variant needs; a failure if an image cannot be read.
     pub(crate) fn new(
         variant: &RecipeVariant,
         recipe: &Recipe,

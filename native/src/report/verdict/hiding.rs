@@ -4,7 +4,7 @@ use super::super::advice::{LeakOutcome, Unit};
 use super::super::chance::{Chance, NOTICEABLE};
 use super::{References, Variant, mean, mean_leak, values};
 use crate::metrics::Metrics;
-use crate::metrics::metric::{Predictor, name_for_variable};
+use crate::metrics::metric::{Predictor, name_for_attribute};
 use crate::metrics::names::{CONDITION_ROC_AUC, CONDITION_TOP1, R2, TOP1};
 
 /// The leaks by which a variant is judged, with their probes. The advice is on the first of them that did not fall.
@@ -89,7 +89,7 @@ impl References<'_> {
     /// The leak of the attribute of a variant by each probe that was measured in the variant and in the first one.
     fn leak_changes(&self, plain: &[&Metrics], variant: &Variant<'_>) -> Vec<LeakChange> {
         let of_metric = |(metric, by, unit): (&str, Predictor, Unit)| {
-            let metric = by.named(&name_for_variable(metric, &variant.attribute, self.condition));
+            let metric = by.named(&name_for_attribute(metric, &variant.attribute, self.condition));
             let (before, after) = (mean_leak(plain, &metric)?, mean_leak(&variant.metrics, &metric)?);
             let chance = self.chance(&metric);
             Some(LeakChange { metric, unit, before, after, chance })

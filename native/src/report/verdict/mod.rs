@@ -18,7 +18,7 @@ use crate::metrics::Metrics;
 use crate::metrics::format::MetricFormat;
 use crate::metrics::leak::{LINEAR, amount, area_of, is_share, share_of};
 use crate::metrics::mean_std::MeanStd;
-use crate::metrics::metric::{Predictor, linear, name_for_variable};
+use crate::metrics::metric::{Predictor, linear, name_for_attribute};
 use crate::metrics::names::{CONDITION_TOP1, R2, TOP1};
 use crate::metrics::two_sample::{TwoSampleTest, least_in_words, p_in_words};
 use crate::run_folder::finished::FinishedRun;
@@ -81,7 +81,7 @@ impl FinishedRun {
 /// A variant in the runs in which it did not diverge.
 struct Variant<'a> {
     name: &'a str,
-    /// The variable that its objective hides or keeps, if the recipe probes it, or else the one whose leak the run measures.
+    /// The attribute that its objective hides or keeps, if the recipe probes it, or else the one whose leak the run measures.
     attribute: String,
     /// True if its objective brings images together that are alike in the attribute.
     keeps: bool,
@@ -200,16 +200,16 @@ impl References<'_> {
     }
 
     /// The metrics in a sentence on a variant, with the subject of each and the name of its reference: those of its attribute, of the
-    /// variable that the run measures, and of the class.
+    /// attribute that the run measures, and of the class.
     fn metrics_of_sentence(&self, attribute: &str) -> Vec<(String, String, &'static str)> {
         let mut metrics = Vec::new();
-        let mut variables = vec![attribute, self.condition];
-        variables.dedup();
-        for variable in variables {
-            let named = name_for_variable(CONDITION_TOP1, variable, self.condition);
-            metrics.push((named, format!("{variable} can be named"), "chance"));
-            let r2 = name_for_variable(R2, variable, self.condition);
-            metrics.push((r2, format!("{variable} can be predicted with an R² of"), "the mean alone"));
+        let mut attributes = vec![attribute, self.condition];
+        attributes.dedup();
+        for attribute in attributes {
+            let named = name_for_attribute(CONDITION_TOP1, attribute, self.condition);
+            metrics.push((named, format!("{attribute} can be named"), "chance"));
+            let r2 = name_for_attribute(R2, attribute, self.condition);
+            metrics.push((r2, format!("{attribute} can be predicted with an R² of"), "the mean alone"));
         }
         metrics.push((TOP1.to_owned(), "class accuracy".to_owned(), "chance"));
         metrics
@@ -221,7 +221,7 @@ impl References<'_> {
         let paired = variant.paired.filter(|_| plain.is_some());
         let mut parts = Vec::new();
         let attribute = variant.attribute.as_str();
-        let leak_metrics = LINEAR.map(|metric| name_for_variable(metric, attribute, self.condition));
+        let leak_metrics = LINEAR.map(|metric| name_for_attribute(metric, attribute, self.condition));
         if !attribute.is_empty() && leak_metrics.iter().all(|metric| values(runs, metric).is_empty()) {
             parts.push(format!("how much of {attribute} leaks could not be measured"));
         }

@@ -40,7 +40,7 @@ fn place(header: &StringRecord, name: &str) -> Option<usize> {
     header.iter().position(|column| column == name)
 }
 
-/// Numbers of rows that would be left out for want of a value, by the name of a variable.
+/// Numbers of rows that would be left out for want of a value, by the name of an attribute.
 ///
 /// # Errors
 /// If the file cannot be read.

@@ -41,7 +41,7 @@ static ABOUT: About = About {
     name: "table",
     files: "your pictures and a CSV file, whose columns the recipe names in [data.table]",
     classes: "a column; splits by another column, else held out",
-    variables: "any columns",
+    attributes: "any columns",
     ..About::NOTHING
 };
 

@@ -27,7 +27,7 @@ pub(crate) struct TableSection {
     /// `split` says otherwise, which is noted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) subject: Option<String>,
-    /// Columns of each conditioning variable, by its name.
+    /// Columns of each attribute, by its name.
     #[serde(default)]
     pub(crate) conditions: BTreeMap<String, Vec<String>>,
     /// The conditions of one column whose numbers are names of categories, such as codes.

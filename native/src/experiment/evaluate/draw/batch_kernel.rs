@@ -1,4 +1,4 @@
-//! The kernel of a batch's conditioning variable beside the weights computed from it.
+//! The kernel of a batch's condition beside the weights computed from it.
 
 use anyhow::Result;
 use serde::Serialize;

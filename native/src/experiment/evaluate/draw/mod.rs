@@ -88,7 +88,7 @@ fn samples(
 #[derive(Clone, Copy)]
 pub(crate) struct Drawing<'a> {
     pub(crate) variant: &'a RecipeVariant,
-    /// The variable whose leak is measured.
+    /// The attribute whose leak is measured.
     pub(crate) condition: &'a str,
     pub(crate) train: &'a Dataset,
     pub(crate) test: &'a Dataset,

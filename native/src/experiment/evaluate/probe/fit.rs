@@ -67,7 +67,7 @@ pub(super) fn config(section: &ProbeSection) -> LinearProbeConfig {
     LinearProbeConfig { steps: section.steps, ..Default::default() }
 }
 
-/// A variable as the target of a probe.
+/// An attribute as the target of a probe.
 pub(super) fn targets(condition: &Condition) -> ProbeTargets {
     match condition {
         Condition::Numeric(values) => ProbeTargets::Values((**values).clone()),

@@ -21,7 +21,7 @@ use crate::metrics::names::{CONDITION, CONDITION_ROC_AUC, CONDITION_TOP1, MSE, R
 use crate::metrics::{Hits, Metrics};
 use crate::run_folder::record::ProbeFit;
 
-/// The results of the probes of every predicted variable.
+/// The results of the probes of every predicted attribute.
 #[derive(Default)]
 pub(super) struct Leaks {
     pub(super) metrics: Metrics,
@@ -37,18 +37,18 @@ pub(super) fn measure(
     test: &ProbeSplit<'_>,
 ) -> Result<Leaks> {
     let Leaks { mut metrics, mut fits, mut hits } = Leaks::default();
-    for Predicted { prefix, variable } in variables(section, train.dataset)? {
-        let Some((targets, truth)) = measurable(variable, train.dataset, test.dataset)? else { continue };
+    for Predicted { prefix, attribute } in attributes(section, train.dataset)? {
+        let Some((targets, truth)) = measurable(attribute, train.dataset, test.dataset)? else { continue };
         let known = train.training_rows(&targets);
         let linear_probe = linear(section, &known)?;
         let scores = linear_probe.probe.scores(&test.rows)?;
-        let linear_metrics = variable_metrics(&scores, &truth)?;
+        let linear_metrics = attribute_metrics(&scores, &truth)?;
         if let Condition::Categorical { values, .. } = &truth {
             hits.insert(with_prefix(CONDITION_TOP1, &prefix), right(&predictions(&scores)?, values));
         }
         let nonlinear_probe = NonlinearProbe::fit(section, &known, &train.standardised, &linear_probe)?;
         let nonlinear_metrics = match &nonlinear_probe {
-            Some(nonlinear_probe) => variable_metrics(&nonlinear_probe.scores(&test.standardised)?, &truth)?,
+            Some(nonlinear_probe) => attribute_metrics(&nonlinear_probe.scores(&test.standardised)?, &truth)?,
             None => linear_metrics.clone(),
         };
         metrics.extend(with_nonlinear(linear_metrics, nonlinear_metrics, &prefix));
@@ -63,14 +63,14 @@ pub(super) fn measure(
 /// The same metrics for a constant prediction: the mean of a number, the most frequent value.
 ///
 /// # Errors
-/// If a variable is missing; as [`check_names`].
+/// If an attribute is missing; as [`check_names`].
 pub(super) fn base_rates(section: &ProbeSection, train: &Dataset, test: &Dataset) -> Result<Metrics> {
     let mut metrics = Metrics::new();
-    for Predicted { prefix, variable } in variables(section, train)? {
-        let Some((train_targets, truth)) = measurable(variable, train, test)? else { continue };
+    for Predicted { prefix, attribute } in attributes(section, train)? {
+        let Some((train_targets, truth)) = measurable(attribute, train, test)? else { continue };
         let rates = match (&train_targets, &truth) {
             (ProbeTargets::Classes { labels, classes }, _) => {
-                variable_metrics(&most_frequent(labels, *classes, test.len()), &truth)?
+                attribute_metrics(&most_frequent(labels, *classes, test.len()), &truth)?
             }
             (_, Condition::Numeric(values)) => mean_prediction_metrics(values),
             _ => continue,
@@ -91,19 +91,19 @@ pub(super) fn most_frequent(labels: &[usize], classes: usize, images: usize) -> 
     Matrix::from_fn(images, classes, |_, class| counts[class])
 }
 
-/// A variable that probes predict.
+/// An attribute that probes predict.
 struct Predicted<'a> {
     /// The first part of the names of its metrics.
     prefix: String,
     /// Its name in the data set.
-    variable: &'a str,
+    attribute: &'a str,
 }
 
-/// The variables of a recipe; none if the images have none.
+/// The attributes that a recipe probes; none if the images have none.
 ///
 /// # Errors
 /// As [`check_names`].
-fn variables<'a>(section: &'a ProbeSection, train: &Dataset) -> Result<Vec<Predicted<'a>>> {
+fn attributes<'a>(section: &'a ProbeSection, train: &Dataset) -> Result<Vec<Predicted<'a>>> {
     if train.conditions.is_empty() {
         return Ok(Vec::new());
     }
@@ -111,17 +111,17 @@ fn variables<'a>(section: &'a ProbeSection, train: &Dataset) -> Result<Vec<Predi
     Ok(named(section))
 }
 
-/// The variables of a recipe, whatever the images have.
+/// The attributes that a recipe probes, whatever the images have.
 fn named(section: &ProbeSection) -> Vec<Predicted<'_>> {
-    let condition = Predicted { prefix: CONDITION.into(), variable: &section.condition };
-    let also = section.also.iter().map(|name| Predicted { prefix: prefix_of(name), variable: name });
+    let condition = Predicted { prefix: CONDITION.into(), attribute: &section.condition };
+    let also = section.also.iter().map(|name| Predicted { prefix: prefix_of(name), attribute: name });
     std::iter::once(condition).chain(also).collect()
 }
 
-/// Checks that the results on each variable of a recipe have names of their own.
+/// Checks that the results on each attribute of a recipe have names of their own.
 ///
 /// # Errors
-/// A usage error names two variables of which they would not.
+/// A usage error names two attributes of which they would not.
 pub(crate) fn check_names(section: &ProbeSection) -> Result<()> {
     match same_names(section) {
         None => Ok(()),
@@ -131,18 +131,18 @@ pub(crate) fn check_names(section: &ProbeSection) -> Result<()> {
     }
 }
 
-/// Two variables of a recipe whose results would have the same names: the fit of the non-linear probe of the first one and that of the
+/// Two attributes of a recipe whose results would have the same names: the fit of the non-linear probe of the first one and that of the
 /// linear probe of the second one, which is in `probe.also`.
 pub(crate) fn same_names(section: &ProbeSection) -> Option<[&str; 2]> {
     let all = named(section);
     all.iter().find_map(|one| {
         let nonlinear = Predictor::Nonlinear.named(&one.prefix);
         let other = all.iter().find(|other| other.prefix == nonlinear)?;
-        Some([one.variable, other.variable])
+        Some([one.attribute, other.attribute])
     })
 }
 
-/// A variable as the target of a probe, and its true values in the test images; `None` if its leak cannot be measured, of which a run
+/// An attribute as the target of a probe, and its true values in the test images; `None` if its leak cannot be measured, of which a run
 /// warns.
 ///
 /// # Errors
@@ -152,8 +152,8 @@ fn measurable(name: &str, train: &Dataset, test: &Dataset) -> Result<Option<(Pro
     Ok(obstacle(name, train, test).is_none().then_some(both))
 }
 
-/// Metrics of scores, `[n, m]`, against a variable's true values in the test images.
-fn variable_metrics(scores: &Matrix, truth: &Condition) -> Result<Metrics> {
+/// Metrics of scores, `[n, m]`, against an attribute's true values in the test images.
+fn attribute_metrics(scores: &Matrix, truth: &Condition) -> Result<Metrics> {
     let mut metrics = Metrics::new();
     match truth {
         Condition::Numeric(values) => {
@@ -178,14 +178,14 @@ fn mean_prediction_metrics(values: &Matrix) -> Metrics {
     Metrics::from([(MSE.to_owned(), mse)]).into_iter().chain(r2).collect()
 }
 
-/// The metrics of both probes of a variable, under its names.
+/// The metrics of both probes of an attribute, under its names.
 fn with_nonlinear(linear: Metrics, nonlinear: Metrics, prefix: &str) -> impl Iterator<Item = (String, f64)> {
     let nonlinear = nonlinear.into_iter().filter(|(name, _)| name != MSE);
     let nonlinear = nonlinear.map(|(name, value)| (Predictor::Nonlinear.named(&name), value));
     linear.into_iter().chain(nonlinear).map(move |(name, value)| (with_prefix(&name, prefix), value))
 }
 
-/// A variable as the target of a probe, and its true values in the test images.
+/// An attribute as the target of a probe, and its true values in the test images.
 fn targets_and_truth(name: &str, train: &Dataset, test: &Dataset) -> Result<(ProbeTargets, Condition)> {
     match (condition(name, train)?, condition(name, test)?) {
         (Condition::Numeric(_), Condition::Categorical { .. })
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_that_is_called_condition_leaves_the_metrics_of_the_condition_alone() {
+    fn an_attribute_that_is_called_condition_leaves_the_metrics_of_the_condition_alone() {
         let called_condition = |(features, set): (Features, Dataset)| {
             let age = set.conditions["age"].clone();
             (features, set.with_condition("condition", age).unwrap())
@@ -344,7 +344,7 @@ mod tests {
     /// The fit of the probe of the attribute `class` replaced that of the class, and metrics of an attribute `classifier` those of the
     /// network's own classifier.
     #[test]
-    fn variables_that_are_called_class_and_classifier_leave_the_results_on_the_class_alone() {
+    fn attributes_that_are_called_class_and_classifier_leave_the_results_on_the_class_alone() {
         let called = |(features, set): (Features, Dataset)| {
             let [age, side] = ["age", "side"].map(|name| set.conditions[name].clone());
             let set = set.with_condition("class", age).and_then(|set| set.with_condition("classifier", side));
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_whose_results_would_have_the_same_names_are_refused() {
+    fn attributes_whose_results_would_have_the_same_names_are_refused() {
         let (_, drawn) = set([40, FEW], 1, linear_value);
         let with = |names: [&str; 2]| {
             let also = names.map(String::from).to_vec();
@@ -399,7 +399,7 @@ mod tests {
 
     /// Only the condition had a non-linear probe and hits.
     #[test]
-    fn a_further_variable_is_measured_as_the_condition_is() {
+    fn a_further_attribute_is_measured_as_the_condition_is() {
         let curved = |row: &[f64], noise: f64| row[0].abs() - 0.7 + 0.1 * noise;
         let also = |condition: &str, other: &str| {
             let section = ProbeSection { also: vec![other.into()], ..section(condition) };

@@ -37,7 +37,7 @@ pub(crate) struct ProbeResults {
     pub(crate) metrics: Metrics,
     /// The predicted class of each test image.
     pub(crate) guesses: Vec<usize>,
-    /// The fits of the probes that have a penalty, by the name of their target: the class, the condition, and further variables.
+    /// The fits of the probes that have a penalty, by the name of their target: the class, the condition, and further attributes.
     pub(crate) probes: BTreeMap<String, ProbeFit>,
     /// For the class and each category: the test images that are classified correctly, by the metric that counts them.
     pub(crate) hits: Hits,
