@@ -1,4 +1,4 @@
-//! A catalogue of picture files, known before any of them is opened: their paths, classes, split and variables.
+//! A catalogue of picture files, known before any of them is opened: their paths, classes, split and attributes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,7 +40,7 @@ impl Split {
     }
 }
 
-/// Picture files with the class, the split and the variables of each.
+/// Picture files with the class, the split and the attributes of each.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Catalogue {
     /// The path of each picture below the folder of the data set, with `/` between folders.
@@ -51,7 +51,7 @@ pub struct Catalogue {
     pub labels: Vec<usize>,
     /// The names of the classes.
     pub classes: Vec<String>,
-    /// Variables known for each picture, by name.
+    /// The attributes of each picture, by name.
     pub conditions: BTreeMap<String, Condition>,
     /// The number of the subject of each picture, such as the patient, where pictures of one subject stay in one split.
     pub subjects: Option<Vec<usize>>,
@@ -89,7 +89,7 @@ impl Catalogue {
         Ok(Self { files, splits, labels, classes, ..Self::default() })
     }
 
-    /// Adds a variable.
+    /// Adds an attribute.
     ///
     /// # Errors
     /// As [`Dataset::with_condition`].
@@ -231,7 +231,7 @@ pub fn numbered<'a>(values: impl IntoIterator<Item = &'a str>) -> (Vec<usize>, V
     (values.iter().map(index).collect(), names.into_iter().map(String::from).collect())
 }
 
-/// The cells of class × bias as one variable with the names `class, bias`, for accuracy by group.
+/// The cells of class × bias as one attribute with the names `class, bias`, for accuracy by group.
 pub fn groups(labels: &[usize], classes: &[String], bias: &[usize], bias_names: &[String]) -> Condition {
     let names =
         classes.iter().flat_map(|class| bias_names.iter().map(move |bias| format!("{class}, {bias}")));

@@ -19,7 +19,7 @@ pub enum Condition {
 }
 
 impl Condition {
-    /// Number of images for which the variable is known.
+    /// Number of images for which the attribute is known.
     pub fn len(&self) -> usize {
         match self {
             Self::Numeric(matrix) => matrix.rows(),
@@ -32,7 +32,7 @@ impl Condition {
         self.len() == 0
     }
 
-    /// The variable of the images named by `indices`, in that order. Indices must be below [`Condition::len`].
+    /// The attribute of the images named by `indices`, in that order. Indices must be below [`Condition::len`].
     #[must_use]
     pub fn select(&self, indices: &[usize]) -> Self {
         match self {
@@ -44,7 +44,7 @@ impl Condition {
         }
     }
 
-    /// The variable as numbers: the same ones if numeric, or one indicator column for each named value.
+    /// The attribute as numbers: the same ones if numeric, or one indicator column for each named value.
     pub fn to_matrix(&self) -> Arc<Matrix> {
         match self {
             Self::Numeric(matrix) => Arc::clone(matrix),

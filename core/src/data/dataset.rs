@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Condition, DatasetError, ImageSet, Result};
 use crate::numeric::split::{hold_out, select};
 
-/// Images, the class of each, and the variables known for each.
+/// Images, the class of each, and the attributes of each.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Dataset {
     /// The images.
@@ -14,7 +14,7 @@ pub struct Dataset {
     pub labels: Vec<usize>,
     /// The names of the classes.
     pub classes: Vec<String>,
-    /// Variables known for each image, by name: `colour`, `palette`, `bias`, ...
+    /// The attributes of each image, by name: `colour`, `palette`, `bias`, ...
     pub conditions: BTreeMap<String, Condition>,
     /// The number of the subject of each image, such as the patient, where images of one subject stay in one split.
     pub subjects: Option<Vec<usize>>,
@@ -38,7 +38,7 @@ impl Dataset {
         Ok(dataset)
     }
 
-    /// Adds a variable.
+    /// Adds an attribute.
     ///
     /// # Errors
     /// [`DatasetError::Count`] if it is not known for every image, [`DatasetError::Label`] for a value without a

@@ -1,4 +1,4 @@
-//! Data sets: images of one size with a class each, and the variables that an objective conditions on.
+//! Data sets: images of one size with a class each, and the attributes that an objective conditions on.
 //!
 //! Formats are parsed from bytes; the caller reads the files. Random values are drawn by a portable generator from
 //! a seed given by the caller, so that the same seed gives the same pixels on every platform.
@@ -13,7 +13,7 @@
 //! | [`attributes`](synthetic::attributes) | synthetic binary attributes, which encode the class or another attribute |
 //! | [`stl10`](formats::stl10), [`imagenet32`](formats::imagenet32) | the binary layouts of two more |
 //! | [`catalogue`] | metadata of picture files before they are opened |
-//! | [`features`](formats::features), [`npy`](formats::npy) | features of another network as a variable |
+//! | [`features`](formats::features), [`npy`](formats::npy) | features of another network as an attribute |
 //! | [`lines`](formats::lines) | annotation files, with errors that name the line |
 //! | [`ImageSet`] | the images of a data set, in memory or read when they are needed |
 //! | `formats::picture` | PNG, JPEG and WebP; needs the feature `pictures` |

@@ -14,7 +14,7 @@ const ROWS_OF_CODE: usize = 5;
 /// A category of more values than this share of the rows is a name of each row.
 const MOST_NAMES: f64 = 0.5;
 
-/// A column that can be a variable.
+/// A column that can be an attribute.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Column {
     pub(crate) name: String,

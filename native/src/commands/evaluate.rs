@@ -69,7 +69,7 @@ fn evaluate_vectors(arguments: &Evaluate) -> Result<Answer> {
         label: arguments.label.as_deref(),
         condition: arguments.condition.as_deref(),
     })?;
-    attributes_for(arguments.condition.as_deref(), &train.dataset)?;
+    check_condition(arguments.condition.as_deref(), &train.dataset)?;
     let mut also: Vec<String> = train.dataset.conditions.keys().cloned().collect();
     let condition = match &arguments.condition {
         Some(condition) => condition.clone(),
@@ -206,7 +206,7 @@ fn evaluate_model(model: &Path, arguments: &Evaluate) -> Result<Answer> {
 }
 
 /// Refuses a `--condition` that the data do not have, before any image is embedded.
-fn attributes_for(condition: Option<&str>, train: &Dataset) -> Result<()> {
+fn check_condition(condition: Option<&str>, train: &Dataset) -> Result<()> {
     let Some(name) = condition.filter(|name| !train.conditions.contains_key(*name)) else { return Ok(()) };
     if train.conditions.is_empty() {
         return Err(usage(format_args!("--condition {name}: these data have no attributes; leave it out")));
@@ -249,7 +249,7 @@ fn evaluation_inputs(
             (splits, probe.unwrap_or_default(), is_chosen, augmentation)
         }
     };
-    attributes_for(arguments.condition.as_deref(), &splits.train)?;
+    check_condition(arguments.condition.as_deref(), &splits.train)?;
     match (&arguments.condition, splits.train.conditions.keys().next()) {
         (Some(condition), _) => probe.ask_for(condition),
         (None, Some(first)) if !is_chosen => probe.condition.clone_from(first),

@@ -57,7 +57,7 @@ pub(super) struct Table {
     pub(super) split: Option<SplitColumn>,
     /// The column of the subjects, which is an attribute too if it can be one.
     pub(super) subject: Option<String>,
-    /// The other columns that can be variables.
+    /// The other columns that can be attributes.
     pub(super) attributes: Vec<Column>,
     /// The other columns that cannot.
     others: Vec<Column>,
@@ -72,7 +72,7 @@ impl Table {
         column.missing == 0 && self.subject.as_ref() != Some(&column.name)
     }
 
-    /// The role of a column, in words; `None` if it is a variable.
+    /// The role of a column, in words; `None` if it is an attribute.
     fn role_of(&self, column: &str) -> Option<&'static str> {
         let split = self.split.as_ref().map(|split| split.column.as_str());
         [

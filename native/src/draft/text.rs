@@ -203,7 +203,7 @@ fn training(lines: &mut Lines, draft: &Draft) {
     lines.blank();
 }
 
-/// The variable whose leak the report measures, and the others.
+/// The attribute whose leak the report measures, and the others.
 fn probe(lines: &mut Lines, draft: &Draft) {
     let Layout::Table(table) = &draft.contents.layout else { return };
     let asked: Vec<&Column> = draft.hide.iter().chain(&draft.keep).collect();

@@ -81,7 +81,7 @@ pub(super) fn prepare(mut recipe: Recipe, data: Option<PathBuf>, devices: Device
     Ok(Prepared { recipe, data, devices, splits, weights, warnings, kernel_faults, metrics })
 }
 
-/// The images of a recipe, with the attribute of another network if it names one.
+/// The images of a recipe, with the attribute that another network computes, if it names one.
 ///
 /// # Errors
 /// If a file is missing or damaged, or the encoder has another input size; a usage error if a step does not fit into

@@ -210,7 +210,7 @@ fn folders_of_classes_have_a_recipe_too() {
     }
     let answer = json(place.path(), &["train", "shapes", "--smoke", "--json"]);
     assert_eq!((&answer["recipe"], &answer["arms"][0]["name"]), (&"shapes".into(), &"plain".into()));
-    // These pictures have no variable, and neither recipe nor result names one. The second run of the command reads the result.
+    // These pictures have no attribute, and neither recipe nor result names one. The second run of the command reads the result.
     assert_eq!(answer["condition"], "");
     let seeds = ["train", "shapes", "--smoke", "--seeds", "2", "--out", "seeds"];
     let first = stdout(place.path(), &seeds);

@@ -33,7 +33,7 @@ fn an_encoder_is_judged_on_other_data() {
     assert!(
         complaint(place.path(), &["evaluate", "m.safetensors", "--on", "cifar-11"], 2).contains("cifar-10")
     );
-    // A variable that is not there is refused before the images are embedded.
+    // An attribute that is not there is refused before the images are embedded.
     let text = complaint(place.path(), &["evaluate", "run", "--condition", "palete"], 2);
     assert!(text.contains("--condition palete") && text.contains("did you mean `palette`?"), "{text}");
     let text = stdout(place.path(), &["evaluate", "run"]);

@@ -48,7 +48,7 @@ impl Resize {
         }
     }
 
-    /// Resamples an image. Bytes of `output` beyond the image, and those for which `image` is too short, stay unchanged.
+    /// Resamples an image. Bytes of `output` beyond the image stay unchanged; those for which `image` is too short mean nothing.
     pub fn apply(&mut self, image: &[u8], output: &mut [u8]) {
         let Self { channels, from, to, horizontal, vertical, narrow, turned, resampled } = self;
         let (before, after) = (from[1] * *channels, to[1] * *channels);

@@ -1,4 +1,4 @@
-//! Features of another network, CLIP's for example, as a variable: one array with a row a picture, and a list of
+//! Features of another network, CLIP's for example, as an attribute: one array with a row a picture, and a list of
 //! paths that maps each row to its picture.
 
 use std::collections::{HashMap, HashSet};
