@@ -107,7 +107,7 @@ fn pictures_count_in_their_own_size() {
     // 64 pictures of 3 × 2048 × 2048 values, a byte and a number each, beside the 80 that stay on the device as bytes.
     let set = ["augment.size=64", "data.side=2048", "method={ name = \"cached\", chunk = 8 }"];
     let text = told(within(place.path(), "2000", &set), 2);
-    assert!(text.contains("at least 5.") && text.contains("SIMILE_MEMORY allows 2.1 GB"), "{text}");
+    assert!(text.contains("at least 5.2 GB") && text.contains("SIMILE_MEMORY allows 2.1 GB"), "{text}");
     let batch = number(&text, "lower train.batch to ");
     assert!((4.0..12.0).contains(&batch), "{text}");
     let batch = format!("train.batch={batch}");
