@@ -35,7 +35,7 @@ const CPU: &str = "the memory of a CPU backend";
 const DEFAULT: &str = "a default body: GPUs have kernels of their own for `f32`";
 
 /// Files with such calls, the number of their lines, and the term of the estimate, in backquotes, or a reason to have none.
-const UPLOADS: [(&str, usize, &str); 52] = [
+const UPLOADS: [(&str, usize, &str); 54] = [
     ("core/src/algorithm/grad_cache/all_reduce.rs", 1, PROCESSES),
     ("core/src/algorithm/grad_cache/gather.rs", 1, PROCESSES),
     ("core/src/algorithm/key_queue.rs", 1, FEW),
@@ -50,10 +50,12 @@ const UPLOADS: [(&str, usize, &str); 52] = [
     ),
     ("core/src/algorithm/state.rs", 1, START),
     ("core/src/algorithm/swav.rs", 1, START),
+    ("core/src/augment/batch.rs", 1, CPU),
+    ("core/src/augment/batch.rs", 1, "`pictures`"),
+    ("core/src/augment/batch.rs", 1, "pictures that are embedded or drawn, of no step"),
     ("core/src/augment/normalise.rs", 1, "two numbers for each channel"),
     ("core/src/augment/planes.rs", 2, "`pictures`"),
     ("core/src/augment/planes.rs", 1, "`indices`"),
-    ("core/src/augment/planes.rs", 1, "pictures that are embedded or drawn, of no step"),
     ("core/src/augment/store.rs", 1, START),
     ("core/src/augment/store.rs", 1, FEW),
     ("core/src/kernel/conditional/device.rs", 4, "`weights`"),

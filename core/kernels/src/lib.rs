@@ -15,7 +15,7 @@ mod ops;
 mod pair_terms;
 mod persistence;
 
-pub use cpu::augment::{Colour, View, Views};
+pub use cpu::augment::{Colour, View, Views, augment_pixels};
 pub use cpu::resample::Filter;
 pub use device::{DeviceMemory, is_cpu, memory};
 pub use launches::LaunchCounter;

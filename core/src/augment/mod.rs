@@ -8,6 +8,7 @@
 //! Steps, in this order: crop and resize, rotation, horizontal flip, colour jitter, grey, blur. Each is optional.
 //! [`Normalisation`] comes after all of them and belongs to the encoder's input, not to the view.
 
+mod batch;
 mod blur;
 mod colour;
 mod crop;
@@ -24,11 +25,11 @@ use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 use simile_kernels::{View, Views};
 
+pub use batch::{DeviceImages, HostImages, ImageBatch};
 pub use blur::Blur;
 pub use colour::{ColourChange, ColourJitter, ColourStep};
 pub use crop::{Crop, Window};
 pub use normalise::Normalisation;
-pub use planes::{ByteForm, DevicePlanes, HostPlanes};
 pub use preset::PRESETS;
 pub use store::ImageStore;
 
@@ -180,7 +181,8 @@ impl Augmentation {
     /// # Errors
     /// [`Error::Shape`] if there are not parameters for each image, if a window does not lie in the image, or if a step
     /// that needs colour gets images without three channels; [`Error::Parameter`] for a blur wider than the view.
-    pub fn apply(&self, images: Tensor<4>, parameters: &[ViewParameters]) -> Result<Tensor<4>> {
+    pub fn apply(&self, images: impl Into<ImageBatch>, parameters: &[ViewParameters]) -> Result<Tensor<4>> {
+        let images = images.into();
         let [n, channels, height, width] = images.dims();
         if n != parameters.len() {
             return Err(Error::shape(
@@ -213,14 +215,14 @@ impl Augmentation {
         };
         let views = parameters.iter().map(view).collect::<Result<_>>()?;
         let filter = self.crop.as_ref().map(|crop| crop.interpolation).unwrap_or_default().into();
-        Ok(simile_kernels::augment(images, &Views { size, filter, radius, views }))
+        Ok(images.views(&Views { size, filter, radius, views }))
     }
 
     /// Draws parameters for each of `images` (`[n, channels, height, width]`, 0 to 1) and transforms them.
     ///
     /// # Errors
     /// As [`Augmentation::draw`] and [`Augmentation::apply`].
-    pub fn view(&self, images: Tensor<4>, rng: &mut impl Rng) -> Result<Tensor<4>> {
+    pub fn view(&self, images: impl Into<ImageBatch>, rng: &mut impl Rng) -> Result<Tensor<4>> {
         self.view_stretched(images, None, rng)
     }
 
@@ -231,10 +233,11 @@ impl Augmentation {
     /// As [`view`](Self::view).
     pub fn view_stretched(
         &self,
-        images: Tensor<4>,
+        images: impl Into<ImageBatch>,
         stretches: Option<&[f64]>,
         rng: &mut impl Rng,
     ) -> Result<Tensor<4>> {
+        let images = images.into();
         let samples = images.dims()[0];
         self.view_of(images, (samples, &[0..samples]), stretches, rng)
     }
@@ -246,12 +249,13 @@ impl Augmentation {
     /// As [`view`](Self::view).
     pub fn view_of(
         &self,
-        images: Tensor<4>,
+        images: impl Into<ImageBatch>,
         (samples, rows): (usize, &[Range<usize>]),
         stretches: Option<&[f64]>,
         rng: &mut impl Rng,
     ) -> Result<Tensor<4>> {
         let _span = StepStage::Views.enter();
+        let images = images.into();
         let [_, _, height, width] = images.dims();
         let of_batch = match stretches {
             Some(stretches) => self.draw_stretched(stretches, (height, width), rng)?,

@@ -7,7 +7,7 @@ use crate::data::{DatasetError, ImageSet, ImageShape, Images};
 
 /// The form of bytes on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ByteForm {
+pub(super) enum ByteForm {
     /// Numbers of 8 bits, where the device can compute with them.
     Bytes,
     /// Four to a word of 32 bits: WebGPU has no smaller integer. Value `w + k words` of an image is byte `k` of word `w`, so
@@ -17,7 +17,7 @@ pub enum ByteForm {
 
 impl ByteForm {
     /// The form for a device.
-    pub fn of(device: &Device) -> Self {
+    pub(super) fn of(device: &Device) -> Self {
         if device.supports_dtype(DType::U8) { Self::Bytes } else { Self::Words }
     }
 }
@@ -28,7 +28,7 @@ const PIECE: usize = 32 << 20;
 /// A batch of images in the host's memory, ready for a device. It can be made by another thread than the one that computes
 /// with it.
 #[derive(Debug)]
-pub struct HostPlanes {
+pub(super) struct HostPlanes {
     values: Values,
     count: usize,
     shape: ImageShape,
@@ -43,7 +43,7 @@ enum Values {
 
 impl HostPlanes {
     /// The planes of images.
-    pub fn new(images: &Images, form: ByteForm) -> Self {
+    pub(super) fn new(images: &Images, form: ByteForm) -> Self {
         let mut planes = Self::zeros(images.len(), images.shape(), form);
         planes.fill(0, images);
         planes
@@ -54,29 +54,18 @@ impl HostPlanes {
     ///
     /// # Errors
     /// As [`ImageSet::read`] and `change`, which must give all images one size.
-    pub fn read(
+    pub(super) fn read(
         images: &ImageSet,
         indices: &[usize],
         form: ByteForm,
-        change: impl Fn(Images) -> Result<Images, DatasetError>,
+        change: &dyn Fn(Images) -> Result<Images, DatasetError>,
     ) -> Result<Self, DatasetError> {
-        let piece = (PIECE / images.shape().bytes().max(1)).max(1);
-        let read = |indices: &[usize]| images.read(indices).and_then(&change);
-        let (first, others) = indices.split_at(piece.min(indices.len()));
-        let images = read(first)?;
-        let mut planes = Self::zeros(indices.len(), images.shape(), form);
-        planes.fill(0, &images);
-        drop(images);
-        for (at, piece_of) in others.chunks(piece).enumerate() {
-            let images = read(piece_of)?;
-            if images.shape() != planes.shape {
-                let text = |ImageShape { height, width, channels }| format!("{height}x{width}x{channels}");
-                let (expected, found) = (text(planes.shape), text(images.shape()));
-                return Err(DatasetError::Shape { origin: "a batch".into(), expected, found });
-            }
-            planes.fill((at + 1) * piece, &images);
-        }
-        Ok(planes)
+        let mut planes: Option<Self> = None;
+        read_in_pieces(images, indices, change, |start, piece| {
+            let planes = planes.get_or_insert_with(|| Self::zeros(indices.len(), piece.shape(), form));
+            planes.fill(start, &piece);
+        })?;
+        Ok(planes.unwrap_or_else(|| Self::zeros(0, images.shape(), form)))
     }
 
     fn zeros(count: usize, shape: ImageShape, form: ByteForm) -> Self {
@@ -109,7 +98,7 @@ impl HostPlanes {
     }
 
     /// Copies the images to a device.
-    pub fn upload(self, device: &Device) -> DevicePlanes {
+    pub(super) fn upload(self, device: &Device) -> DevicePlanes {
         let Self { values, count, shape } = self;
         let (values, form) = match values {
             Values::Bytes(values) => {
@@ -125,11 +114,31 @@ impl HostPlanes {
     }
 }
 
-impl Images {
-    /// The images as numbers on a device, `[n, channels, height, width]`, 0 to 1.
-    pub fn to_tensor(&self, device: &Device) -> Tensor<4> {
-        HostPlanes::new(self, ByteForm::of(device)).upload(device).images()
+/// Reads the images `indices` of a set in pieces of at most 32 MiB, each changed by `change`; `take` gets each with the number of images
+/// before it. An empty batch has one piece, which is empty.
+///
+/// # Errors
+/// As [`ImageSet::read`] and `change`, which must give all images one size.
+pub(super) fn read_in_pieces(
+    images: &ImageSet,
+    indices: &[usize],
+    change: &dyn Fn(Images) -> Result<Images, DatasetError>,
+    mut take: impl FnMut(usize, Images),
+) -> Result<(), DatasetError> {
+    let count = (PIECE / images.shape().bytes().max(1)).max(1);
+    let (first, others) = indices.split_at(count.min(indices.len()));
+    let mut shape = None;
+    for (at, piece) in std::iter::once(first).chain(others.chunks(count)).enumerate() {
+        let piece = images.read(piece).and_then(change)?;
+        let expected = *shape.get_or_insert(piece.shape());
+        if piece.shape() != expected {
+            let text = |ImageShape { height, width, channels }| format!("{height}x{width}x{channels}");
+            let (expected, found) = (text(expected), text(piece.shape()));
+            return Err(DatasetError::Shape { origin: "a batch".into(), expected, found });
+        }
+        take(at * count, piece);
     }
+    Ok(())
 }
 
 /// Words of 32 bits of an image.
@@ -139,7 +148,7 @@ fn words(shape: ImageShape) -> usize {
 
 /// Images on a device, one row an image.
 #[derive(Debug, Clone)]
-pub struct DevicePlanes {
+pub(super) struct DevicePlanes {
     values: Tensor<2, Int>,
     count: usize,
     shape: ImageShape,
@@ -147,18 +156,8 @@ pub struct DevicePlanes {
 }
 
 impl DevicePlanes {
-    /// Number of images.
-    pub fn len(&self) -> usize {
-        self.count
-    }
-
-    /// True if there is no image.
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
     /// The images as numbers, `[n, channels, height, width]`, 0 to 1.
-    pub fn images(&self) -> Tensor<4> {
+    pub(super) fn images(&self) -> Tensor<4> {
         let ImageShape { height, width, channels } = self.shape;
         let values = &self.values;
         let flat = match self.form {
@@ -265,7 +264,7 @@ mod tests {
         let source = Arc::new(Numbered { side: 256, most: AtomicUsize::new(0) });
         let set = ImageSet::new(Arc::<Numbered>::clone(&source)).unwrap();
         let indices: Vec<usize> = (0..250).rev().collect();
-        let planes = HostPlanes::read(&set, &indices, ByteForm::Bytes, Ok).unwrap();
+        let planes = HostPlanes::read(&set, &indices, ByteForm::Bytes, &Ok).unwrap();
         let size = source.shape().bytes();
         assert!(source.most.load(Ordering::Relaxed) <= PIECE && PIECE < 250 * size);
         let Values::Bytes(values) = &planes.values else { unreachable!() };
@@ -276,10 +275,10 @@ mod tests {
         // An image is changed with the piece that it is read in, and pieces must agree.
         let half =
             |images: Images| Images::new(128, 256, 3, images.pixels[..images.pixels.len() / 2].to_vec());
-        assert_eq!(HostPlanes::read(&set, &indices, ByteForm::Words, half).unwrap().shape.height, 128);
+        assert_eq!(HostPlanes::read(&set, &indices, ByteForm::Words, &half).unwrap().shape.height, 128);
         let by_number = |images: Images| if images.pixels[0] > 200 { Ok(images) } else { half(images) };
-        let error = HostPlanes::read(&set, &indices, ByteForm::Bytes, by_number).unwrap_err().to_string();
+        let error = HostPlanes::read(&set, &indices, ByteForm::Bytes, &by_number).unwrap_err().to_string();
         assert_eq!(error, "a batch: images are 128x256x3, expected 256x256x3");
-        assert_eq!(HostPlanes::read(&set, &[], ByteForm::Bytes, Ok).unwrap().shape, source.shape());
+        assert_eq!(HostPlanes::read(&set, &[], ByteForm::Bytes, &Ok).unwrap().shape, source.shape());
     }
 }

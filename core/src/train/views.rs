@@ -5,7 +5,7 @@ use std::ops::Range;
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
 
-use crate::augment::{Augmentation, ImageStore, Normalisation};
+use crate::augment::{Augmentation, ImageBatch, ImageStore, Normalisation};
 use crate::data::{DatasetError, ImageSet};
 use crate::error::Result;
 
@@ -30,10 +30,11 @@ impl ViewMaker {
     /// The images do not support the views.
     pub fn pair(
         &self,
-        images: Tensor<4>,
+        images: impl Into<ImageBatch>,
         stretches: Option<&[f64]>,
         rng: &mut impl Rng,
     ) -> Result<(Tensor<4>, Tensor<4>)> {
+        let images = images.into();
         let samples = images.dims()[0];
         self.pair_of(images, (samples, &[0..samples]), stretches, rng)
     }
@@ -45,11 +46,12 @@ impl ViewMaker {
     /// As [`pair`](Self::pair).
     pub fn pair_of(
         &self,
-        images: Tensor<4>,
+        images: impl Into<ImageBatch>,
         (samples, rows): (usize, &[Range<usize>]),
         stretches: Option<&[f64]>,
         rng: &mut impl Rng,
     ) -> Result<(Tensor<4>, Tensor<4>)> {
+        let images = images.into();
         let mut view = || self.augmentation.view_of(images.clone(), (samples, rows), stretches, rng);
         let (a, b) = (view()?, view()?);
         Ok((self.normalisation.apply(a)?, self.normalisation.apply(b)?))
@@ -61,7 +63,7 @@ impl ViewMaker {
     /// As [`pair`](Self::pair).
     pub fn single(
         &self,
-        images: Tensor<4>,
+        images: impl Into<ImageBatch>,
         stretches: Option<&[f64]>,
         rng: &mut impl Rng,
     ) -> Result<Tensor<4>> {
@@ -109,7 +111,7 @@ impl ViewSource {
     /// # Errors
     /// An index past the end.
     pub fn plain(&self, range: Range<usize>) -> Result<Tensor<4>> {
-        self.views.normalisation.apply(self.store.batch(&range.collect::<Vec<_>>())?)
+        self.views.normalisation.apply(self.store.batch(&range.collect::<Vec<_>>())?.into_tensor())
     }
 }
 

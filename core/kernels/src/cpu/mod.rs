@@ -29,6 +29,7 @@ pub(crate) mod sinkhorn;
 pub(crate) mod tanh;
 pub(crate) mod tanh_pool;
 pub mod tsne;
+mod turn;
 pub(crate) mod uniformity;
 mod upstream;
 pub mod vectors;

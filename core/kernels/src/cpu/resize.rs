@@ -5,18 +5,12 @@
 //! vectors. A side that keeps its length needs no pass: its weights would be 1 and 0.
 
 use super::resample::Filter;
+use super::turn::{Column, LINES, turn, turn_back};
 
 /// Fraction bits of Pillow's weights.
 const PRECISION: u32 = 22;
-/// Rows that are resampled together.
-const LINES: usize = 16;
-/// Values of a square block of bytes.
-const BLOCK: usize = LINES * LINES;
 /// Values of a row that are summed together.
 const RUN: usize = 64;
-
-/// A value of each of some rows.
-type Column = [u8; LINES];
 
 /// The resampling of images of one size to another.
 pub struct Resize {
@@ -28,8 +22,8 @@ pub struct Resize {
     /// Rows at their new length.
     narrow: Vec<u8>,
     /// Some rows, turned, before and after.
-    turned: Vec<Column>,
-    resampled: Vec<Column>,
+    turned: Vec<Column<u8>>,
+    resampled: Vec<Column<u8>>,
 }
 
 impl Resize {
@@ -90,20 +84,20 @@ impl Axis {
         &self,
         rows: &[u8],
         channels: usize,
-        [turned, resampled]: [&mut Vec<Column>; 2],
+        [turned, resampled]: [&mut Vec<Column<u8>>; 2],
         output: &mut [u8],
     ) {
         let (before, after) = (turned.len(), resampled.len());
         for (lines, output) in rows.chunks(LINES * before).zip(output.chunks_mut(LINES * after)) {
-            turn(lines, before, turned);
+            turn(lines, before, 0, turned);
             self.along(turned, channels, resampled);
-            turn_back(resampled, after, output);
+            turn_back(resampled, output);
         }
     }
 
     /// Resamples turned rows of `channels` interleaved values.
     #[inline(always)]
-    fn along(&self, input: &[Column], channels: usize, output: &mut [Column]) {
+    fn along(&self, input: &[Column<u8>], channels: usize, output: &mut [Column<u8>]) {
         for (pixel, (first, weights)) in output.chunks_exact_mut(channels).zip(&self.taps) {
             for (channel, output) in pixel.iter_mut().enumerate() {
                 let mut sums = [1 << (PRECISION - 1); LINES];
@@ -146,63 +140,6 @@ impl Axis {
 #[inline(always)]
 fn byte(sum: i32) -> u8 {
     (sum >> PRECISION).clamp(0, 255) as u8
-}
-
-/// Turns at most [`LINES`] rows of `stride` values.
-#[inline(always)]
-fn turn(rows: &[u8], stride: usize, turned: &mut [Column]) {
-    let all = rows.len() == LINES * stride;
-    for (at, turned) in turned.chunks_mut(LINES).enumerate() {
-        let width = turned.len();
-        let parts = rows.chunks_exact(stride).map(|row| &row[at * LINES..][..width]);
-        if all && width == LINES {
-            let mut block = [0; BLOCK];
-            block.chunks_exact_mut(LINES).zip(parts).for_each(|(line, part)| line.copy_from_slice(part));
-            turned.as_flattened_mut().copy_from_slice(&transposed(&block));
-        } else {
-            for (line, part) in parts.enumerate() {
-                turned.iter_mut().zip(part).for_each(|(column, &value)| column[line] = value);
-            }
-        }
-    }
-}
-
-/// Turns rows back.
-#[inline(always)]
-fn turn_back(turned: &[Column], stride: usize, rows: &mut [u8]) {
-    let all = rows.len() == LINES * stride;
-    for (at, turned) in turned.chunks(LINES).enumerate() {
-        let parts = rows.chunks_exact_mut(stride).map(|row| &mut row[at * LINES..][..turned.len()]);
-        match turned.as_flattened().first_chunk::<BLOCK>() {
-            Some(block) if all => {
-                let block = transposed(block);
-                parts.zip(block.chunks_exact(LINES)).for_each(|(part, line)| part.copy_from_slice(line));
-            }
-            _ => {
-                for (line, part) in parts.enumerate() {
-                    part.iter_mut().zip(turned).for_each(|(value, column)| *value = column[line]);
-                }
-            }
-        }
-    }
-}
-
-/// A block of 16 by 16 with rows and columns exchanged: value `ab` of 256, in digits of 16, goes to `ba`, by four rounds that
-/// interleave both halves.
-#[inline(always)]
-fn transposed(block: &[u8; BLOCK]) -> [u8; BLOCK] {
-    interleaved(&interleaved(&interleaved(&interleaved(block))))
-}
-
-#[inline(always)]
-fn interleaved(block: &[u8; BLOCK]) -> [u8; BLOCK] {
-    let (first, second) = block.split_at(BLOCK / 2);
-    let mut output = [0; BLOCK];
-    for at in 0..BLOCK / 2 {
-        output[2 * at] = first[at];
-        output[2 * at + 1] = second[at];
-    }
-    output
 }
 
 #[cfg(test)]

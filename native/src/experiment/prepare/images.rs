@@ -74,7 +74,7 @@ impl<'a> PreparedImages<'a> {
         };
         let images = |_| {
             check()?;
-            Ok(self.form.normalisation.apply(batches.next()?.1)?)
+            Ok(self.form.normalisation.apply(batches.next()?.1.into_tensor())?)
         };
         pollster::block_on(embed_each(encoder, (count, self.pass), images, keep))?;
         collector.map_or_else(|| Collector::new(0, 0), Ok)?.finish()
@@ -88,7 +88,7 @@ impl<'a> PreparedImages<'a> {
         let mut batches = self.batches()?;
         pollster::block_on(score(model, self.images.len(), self.pass, |_| {
             check()?;
-            Ok(self.form.normalisation.apply(batches.next()?.1)?)
+            Ok(self.form.normalisation.apply(batches.next()?.1.into_tensor())?)
         }))
     }
 
@@ -100,7 +100,7 @@ impl<'a> PreparedImages<'a> {
         Prefetcher::new(
             self.images.for_evaluation()?,
             plan,
-            move |images| fitted(images, side, larger),
+            Some(Box::new(move |images| fitted(images, side, larger))),
             &self.device,
         )
     }
@@ -165,7 +165,8 @@ mod tests {
         {
             let prepared = PreparedImages::new(images, &form, &Device::flex());
             let judged = prepared.batches().unwrap().next().unwrap().1;
-            let judged: Vec<f32> = judged.permute([0, 2, 3, 1]).into_data().iter::<f32>().collect();
+            let judged: Vec<f32> =
+                judged.into_tensor().permute([0, 2, 3, 1]).into_data().iter::<f32>().collect();
             for (judged, shade) in judged.chunks_exact(224 * 224 * 3).zip(shades) {
                 let original = Images::new(300, 400, 3, photograph(shade).into_raw()).unwrap();
                 let expected = fit_whole(&original, Some(256), 224, 3).unwrap();
@@ -233,7 +234,7 @@ mod tests {
         assert_eq!(prepared.pass, 32, "512 of them took more memory than training");
         let judged = prepared.batches().unwrap().next().unwrap().1;
         assert_eq!(judged.dims(), [2, 3, 224, 224]);
-        let judged: Vec<f32> = judged.permute([0, 2, 3, 1]).into_data().iter::<f32>().collect();
+        let judged: Vec<f32> = judged.into_tensor().permute([0, 2, 3, 1]).into_data().iter::<f32>().collect();
         for (judged, shade) in judged.chunks_exact(224 * 224 * 3).zip([120, 180]) {
             let photograph = photograph(shade);
             let original = Images::new(300, 400, 3, photograph.into_raw()).unwrap();

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
-use burn::tensor::{Device, StreamId, Tensor};
-use simile_core::augment::{ByteForm, DevicePlanes, HostPlanes};
+use burn::tensor::{Device, StreamId};
+use simile_core::augment::{DeviceImages, HostImages, ImageBatch};
 use simile_core::data::{DatasetError, ImageSet, Images};
 use tracing::trace_span;
 
@@ -30,6 +30,9 @@ pub(crate) fn resident_limit() -> Result<u64> {
     Ok(set_limit.unwrap_or(RESIDENT))
 }
 
+/// A change of the images of a batch, or of a part of them.
+pub(crate) type Change = Box<dyn Fn(Images) -> Result<Images, DatasetError> + Send>;
+
 /// Batches in the order of a plan, read and copied to the device by a thread of its own: while one is used, the next is
 /// ready and the one after it is read, or the next one where a batch has more than 256 MiB. Dropped before its end, it waits
 /// for the batch that is being read.
@@ -41,18 +44,18 @@ pub(crate) struct Prefetcher {
 /// the streams of both.
 struct Batch {
     indices: Vec<usize>,
-    planes: DevicePlanes,
+    images: DeviceImages,
 }
 
 impl Prefetcher {
-    /// Begins to read the batches of a plan: the images of each, changed by `change`.
+    /// Begins to read the batches of a plan: the images of each, changed by `change` if there is one.
     ///
     /// # Errors
     /// If the system starts no thread.
     pub(crate) fn new(
         images: ImageSet,
         plan: impl Iterator<Item = Vec<usize>> + Send + 'static,
-        change: impl Fn(Images) -> Result<Images, DatasetError> + Send + 'static,
+        change: Option<Change>,
         device: &Device,
     ) -> Result<Self> {
         Self::with_depth(batches_ahead, images, plan, change, device)
@@ -63,25 +66,26 @@ impl Prefetcher {
         batches_ahead: fn(u64) -> usize,
         images: ImageSet,
         plan: impl Iterator<Item = Vec<usize>> + Send + 'static,
-        change: impl Fn(Images) -> Result<Images, DatasetError> + Send + 'static,
+        change: Option<Change>,
         device: &Device,
     ) -> Result<Self> {
         let mut plan = plan.peekable();
         let count = plan.peek().map_or(0, Vec::len) as u64;
         // The thread holds one of them, which it is reading.
         let ready = batches_ahead(count * images.shape().bytes() as u64).saturating_sub(1);
-        let (form, device) = (ByteForm::of(device), device.clone());
+        let device = device.clone();
         let read = move |indices: Vec<usize>| {
-            let planes = {
+            let images = {
                 let _reading = trace_span!("read").entered();
-                HostPlanes::read(&images, &indices, form, &change)?
+                let change = change.as_ref().map(|change| &**change as _);
+                HostImages::read(&images, &indices, &device, change)?
             };
             let _uploading = trace_span!("upload").entered();
             UPLOADS.executes(|| {
-                let planes = planes.upload(&device);
+                let images = images.upload(&device);
                 // Without it a GPU gets the images only when the step that needs them begins.
                 device.flush().context("copying images to the device")?;
-                Ok(Batch { indices, planes })
+                Ok(Batch { indices, images })
             })
         };
         let mut has_failed = false;
@@ -93,14 +97,14 @@ impl Prefetcher {
         Ok(Self { batches: Worker::new("images", ready, until_failure)? })
     }
 
-    /// The next batch: the numbers of its images, and the images on the device, `[n, channels, height, width]`, 0 to 1.
+    /// The next batch: the numbers of its images, and the images on the device.
     ///
     /// # Errors
     /// If an image cannot be read, or the plan has ended.
-    pub(crate) fn next(&mut self) -> Result<(Vec<usize>, Tensor<4>)> {
+    pub(crate) fn next(&mut self) -> Result<(Vec<usize>, ImageBatch)> {
         let batch = self.batches.next().ok_or_else(|| anyhow!("the thread that reads images has ended"))?;
-        let Batch { indices, planes } = batch?;
-        Ok((indices, planes.images()))
+        let Batch { indices, images } = batch?;
+        Ok((indices, images.batch()))
     }
 
     /// The time that [`next`](Self::next) has waited since the last call of this function.
@@ -152,7 +156,7 @@ mod tests {
         plan: impl Iterator<Item = Vec<usize>> + Send + 'static,
     ) -> Prefetcher {
         let images = ImageSet::new(Arc::<Counted>::clone(source)).unwrap();
-        Prefetcher::new(images, plan, Ok, &Device::flex()).unwrap()
+        Prefetcher::new(images, plan, None, &Device::flex()).unwrap()
     }
 
     #[test]
@@ -162,7 +166,7 @@ mod tests {
         for at in 0..10 {
             let (indices, images) = batches.next().unwrap();
             assert_eq!(indices, [at, 99 - at]);
-            let values: Vec<f32> = images.into_data().iter::<f32>().collect();
+            let values: Vec<f32> = images.into_tensor().into_data().iter::<f32>().collect();
             assert_eq!(values, [at as f32 / 255.0, (99 - at) as f32 / 255.0]);
             assert!(source.batches.load(Ordering::SeqCst) <= at + 3);
         }
@@ -176,7 +180,7 @@ mod tests {
         let source = Arc::new(Counted::default());
         let images = ImageSet::new(Arc::<Counted>::clone(&source)).unwrap();
         let plan = (0..40).map(|at| vec![at, 99 - at]);
-        let mut batches = Prefetcher::with_depth(|_| 1, images, plan, Ok, &Device::flex()).unwrap();
+        let mut batches = Prefetcher::with_depth(|_| 1, images, plan, None, &Device::flex()).unwrap();
         for at in 0..10 {
             assert_eq!(batches.next().unwrap().0, [at, 99 - at]);
             // Time for the thread to read more than it should.
@@ -213,11 +217,11 @@ mod tests {
         for _ in 0..4 {
             // Each pass has a thread of its own, as each evaluation has.
             let plan = (0..25_usize).map(|at| (0..16).map(|i| (at + 5 * i) % 100).collect());
-            let mut batches = Prefetcher::new(images.clone(), plan, Ok, &gpu).unwrap();
+            let mut batches = Prefetcher::new(images.clone(), plan, None, &gpu).unwrap();
             for at in 0..25 {
                 let (indices, batch) = batches.next().unwrap();
                 assert_eq!(indices[1], at + 5);
-                let corner = batch.slice([0..16, 0..1, SIDE - 4..SIDE, SIDE - 4..SIDE]);
+                let corner = batch.into_tensor().slice([0..16, 0..1, SIDE - 4..SIDE, SIDE - 4..SIDE]);
                 let pixels: Vec<f32> = corner.mean_dim(3).mean_dim(2).into_data().iter::<f32>().collect();
                 let expected = indices.iter().map(|&image| image as f32 / 255.0);
                 assert!(pixels.iter().zip(expected).all(|(pixel, expected)| (pixel - expected).abs() < 1e-4));

@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::time::Duration;
 
 use anyhow::Result;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Device;
 use simile_core::algorithm::BatchShard;
-use simile_core::augment::ImageStore;
+use simile_core::augment::{ImageBatch, ImageStore};
 use simile_core::data::ImageSet;
 
 use crate::experiment::prepare::order::Order;
@@ -38,8 +38,8 @@ impl ImagePlace {
 pub(super) struct StepImages {
     /// Their numbers in the training set.
     pub(super) indices: Vec<usize>,
-    /// The images of these that this process takes, `[n, channels, height, width]`, 0 to 1.
-    pub(super) images: Tensor<4>,
+    /// The images of these that this process takes.
+    pub(super) images: ImageBatch,
     /// Their rows in the batch.
     pub(super) rows: Vec<Range<usize>>,
     /// The stretches of squeezed pictures.
@@ -93,7 +93,7 @@ impl ImageLoader {
     }
 
     /// The images of this process in a step, which are `indices`.
-    fn images_of(&mut self, step: u64, end: u64, indices: &[usize]) -> Result<Tensor<4>> {
+    fn images_of(&mut self, step: u64, end: u64, indices: &[usize]) -> Result<ImageBatch> {
         if let ImagePlace::Device(store) = &self.place {
             return Ok(store.batch(indices)?);
         }
@@ -101,7 +101,7 @@ impl ImageLoader {
             let shard = self.shard;
             let own_plan = plan(&self.order, step, end);
             let own_plan = own_plan.map(move |indices| own(&indices, &shard.rows(indices.len())));
-            Prefetcher::new(self.images.clone(), own_plan, Ok, &self.device)
+            Prefetcher::new(self.images.clone(), own_plan, None, &self.device)
         };
         Ok(self.prefetched.at(step, begin)?.next()?.1)
     }
@@ -176,7 +176,8 @@ mod tests {
         };
         let indices = [3, count - 1, 200, count - 9];
         let batch = store.batch(&indices).unwrap();
-        let values: Vec<f32> = batch.mean_dim(3).mean_dim(2).into_data().iter::<f32>().collect();
+        let values: Vec<f32> =
+            batch.into_tensor().mean_dim(3).mean_dim(2).into_data().iter::<f32>().collect();
         for (value, number) in values.chunks(3).zip(indices) {
             assert!((value[2] - f32::from(number as u8) / 255.0).abs() < 1e-5, "{number}: {value:?}");
         }

@@ -10,7 +10,7 @@ mod view;
 use std::borrow::Cow;
 
 use super::parallel;
-use super::resample::{Taps, gaussian};
+use super::resample::{Taps, TurnedLines, gaussian, number};
 
 #[cfg(feature = "cube")]
 pub(crate) use colour::LUMINANCE;
@@ -70,12 +70,58 @@ fn in_place(mut images: Vec<f32>, sides: Sides, views: &Views) -> Vec<f32> {
     images
 }
 
+/// The views of images of bytes, each row-major `[height, width, channels]`, as numbers from 0 to 1,
+/// `[n, channels, views.size]`: what [`augment`](crate::augment) gives for them, without a copy of the images as numbers. It is for
+/// images in the host's memory, and for a device that computes there. There must be a view for each image.
+pub fn augment_pixels<'a>(
+    images: impl IntoIterator<Item = &'a [u8]>,
+    [height, width, channels]: [usize; 3],
+    views: &Views,
+) -> Vec<f32> {
+    let sides = Sides { channels, height, width };
+    let ours = Sides { height: views.size[0], width: views.size[1], ..sides };
+    let whole = [0, 0, height, width];
+    let mut output = parallel::zeros(views.views.len() * ours.values());
+    let batch = output.chunks_exact_mut(ours.values().max(1)).zip(images);
+    parallel::map_in(batch.zip(views.views.iter()), Scratch::default, |scratch, ((output, image), view)| {
+        let window = view.window.unwrap_or(whole);
+        if window == whole && views.size == [height, width] {
+            vectorised!(separate(image, sides, output));
+        } else {
+            scratch.narrow_pixels(image, sides, window, views);
+            scratch.widen(output, ours, window, views);
+        }
+        scratch.change(output, ours, view, views);
+    });
+    output
+}
+
+/// Separates interleaved bytes into planes of numbers.
+#[inline(always)]
+fn separate(image: &[u8], sides: Sides, output: &mut [f32]) {
+    let mut planes = output.chunks_exact_mut(sides.area().max(1));
+    if let (3, Some(red), Some(green), Some(blue)) =
+        (sides.channels, planes.next(), planes.next(), planes.next())
+    {
+        let places = red.iter_mut().zip(green).zip(blue);
+        for (&[r, g, b], ((red, green), blue)) in image.as_chunks::<3>().0.iter().zip(places) {
+            (*red, *green, *blue) = (number(r), number(g), number(b));
+        }
+        return;
+    }
+    for (channel, plane) in output.chunks_exact_mut(sides.area().max(1)).enumerate() {
+        let values = image.iter().skip(channel).step_by(sides.channels);
+        plane.iter_mut().zip(values).for_each(|(place, &byte)| *place = number(byte));
+    }
+}
+
 /// Scratch memory, reused from image to image.
 #[derive(Default)]
 struct Scratch {
     taps: Taps,
     /// Rows of the window at the width of the view, or another plane.
     rows: Vec<f32>,
+    turned: TurnedLines,
 }
 
 impl Scratch {
@@ -85,14 +131,28 @@ impl Scratch {
         let target = views.size[1];
         self.taps.resample(views.filter, (left, width), target);
         self.rows.resize(sides.channels * height * target, 0.0);
-        let Self { taps, rows } = self;
+        let Self { taps, rows, turned } = self;
         vectorised!({
             let planes =
                 rows.chunks_exact_mut((height * target).max(1)).zip(image.chunks_exact(sides.area()));
             for (rows, plane) in planes {
-                let lines = plane.chunks_exact(sides.width).skip(top);
-                rows.chunks_exact_mut(target).zip(lines).for_each(|(row, line)| taps.along(line, row));
+                let lines = &plane[top * sides.width..][..height * sides.width];
+                taps.along(lines, sides.width, turned, rows);
             }
+            cut(rows, views);
+        });
+    }
+
+    /// As [`narrow`](Self::narrow), of an image of bytes.
+    fn narrow_pixels(&mut self, image: &[u8], sides: Sides, window: [usize; 4], views: &Views) {
+        let [top, left, height, width] = window;
+        let (target, stride) = (views.size[1], sides.width * sides.channels);
+        self.taps.resample(views.filter, (left, width), target);
+        self.rows.resize(sides.channels * height * target, 0.0);
+        let Self { taps, rows, turned } = self;
+        vectorised!({
+            let lines = &image[top * stride..][..height * stride];
+            taps.along_pixels(lines, (sides.width, sides.channels), turned, rows);
             cut(rows, views);
         });
     }
@@ -100,7 +160,7 @@ impl Scratch {
     /// Resamples the columns of these rows to the height of the view.
     fn widen(&mut self, image: &mut [f32], ours: Sides, [top, _, height, _]: [usize; 4], views: &Views) {
         self.taps.resample(views.filter, (top, height), ours.height);
-        let Self { taps, rows } = self;
+        let Self { taps, rows, .. } = self;
         vectorised!({
             let planes = image.chunks_exact_mut(ours.area()).zip(rows.chunks_exact(height * ours.width));
             planes.for_each(|(plane, rows)| taps.across(rows, top, ours.width, plane));
@@ -137,11 +197,8 @@ impl Scratch {
     fn blur(&mut self, image: &mut [f32], sides: Sides, weights: &[f32]) {
         self.rows.resize(sides.values(), 0.0);
         self.taps.blur(weights, sides.width);
-        let Self { taps, rows } = self;
-        vectorised!({
-            let lines = rows.chunks_exact_mut(sides.width).zip(image.chunks_exact(sides.width));
-            lines.for_each(|(row, line)| taps.along(line, row));
-        });
+        let Self { taps, rows, turned } = self;
+        vectorised!(taps.along(image, sides.width, turned, rows));
         taps.blur(weights, sides.height);
         vectorised!({
             let planes = image.chunks_exact_mut(sides.area()).zip(rows.chunks_exact(sides.area()));

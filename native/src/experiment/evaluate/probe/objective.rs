@@ -90,7 +90,7 @@ fn mean(
     let mut sampler = Sampler::new(Sampling { samples: set.len(), batch, drop_last: true, seed: SEED })?;
     let batches = sampler.batches_per_epoch();
     let plan = (0..batches).map(move |step| sampler.batch(step).to_vec());
-    let mut images = Prefetcher::new(set.images.clone(), plan, Ok, device)?;
+    let mut images = Prefetcher::new(set.images.clone(), plan, None, device)?;
     let mut sum = 0.0;
     for step in 0..batches {
         let (indices, images) = images.next()?;

@@ -82,7 +82,13 @@ fn measure(scale: &Made) {
         let began = Instant::now();
         for step in 0..steps {
             let StepImages { indices, images, .. } = loader.image_loader.batch(step, steps).unwrap();
-            let red = images.slice([0..1, 0..1, 0..1, 0..1]).into_data().iter::<f32>().next().unwrap();
+            let red = images
+                .into_tensor()
+                .slice([0..1, 0..1, 0..1, 0..1])
+                .into_data()
+                .iter::<f32>()
+                .next()
+                .unwrap();
             assert_eq!(red, f32::from(train.labels[indices[0]] as u8) / 255.0);
         }
         let images = (steps * batch) as f64 / began.elapsed().as_secs_f64();
