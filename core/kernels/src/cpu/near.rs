@@ -74,8 +74,14 @@ impl Tile<'_, QUERIES> {
     /// The products with other rows, multiplied by [`LARGEST`] squared.
     pub fn products(self, others: Tile<'_, OTHERS>) -> Products {
         #[cfg(target_arch = "x86_64")]
+        if let Some(simd) = x86::Fused::try_new() {
+            let (integers, words) = (simd.avx512f, simd.avx512bw);
+            return simd.vectorize(x86::Wide { integers, words, queries: self.0, others: others.0 });
+        }
+        #[cfg(target_arch = "x86_64")]
         if let Some(simd) = pulp::x86::V4::try_new() {
-            return simd.vectorize(x86::Wide { simd, queries: self.0, others: others.0 });
+            let (integers, words) = (simd.avx512f, simd.avx512bw);
+            return simd.vectorize(x86::Wide { integers, words, queries: self.0, others: others.0 });
         }
         #[cfg(target_arch = "x86_64")]
         if let Some(simd) = pulp::x86::V3::try_new() {
@@ -105,7 +111,8 @@ fn plain(queries: &[Pairs<QUERIES>], others: &[Pairs<OTHERS>], products: &mut Pr
 mod x86 {
     use std::arch::x86_64::{__m256i, __m512i};
 
-    use pulp::x86::{V3, V4};
+    use pulp::core_arch::x86::{Avx512bw, Avx512f};
+    use pulp::x86::V3;
     use pulp::{NullaryFnOnce, cast};
 
     use super::{OTHERS, Pairs, Products, QUERIES};
@@ -113,8 +120,19 @@ mod x86 {
     /// Queries whose sums are in registers together with AVX2.
     const FEW: usize = 3;
 
+    pulp::simd_type! {
+        /// AVX-512 with an instruction that multiplies and adds, which the compiler takes in place of two.
+        pub(super) struct Fused {
+            pub(super) avx512f: "avx512f",
+            pub(super) avx512bw: "avx512bw",
+            pub(super) avx512vl: "avx512vl",
+            pub(super) avx512vnni: "avx512vnni",
+        }
+    }
+
     pub(super) struct Wide<'a> {
-        pub(super) simd: V4,
+        pub(super) integers: Avx512f,
+        pub(super) words: Avx512bw,
         pub(super) queries: &'a [Pairs<QUERIES>],
         pub(super) others: &'a [Pairs<OTHERS>],
     }
@@ -124,8 +142,7 @@ mod x86 {
 
         #[inline(always)]
         fn call(self) -> Products {
-            let Self { simd, queries, others } = self;
-            let (integers, words) = (simd.avx512f, simd.avx512bw);
+            let Self { integers, words, queries, others } = self;
             let mut sums = [[integers._mm512_set1_epi32(0); 2]; QUERIES];
             for (queries, others) in queries.iter().zip(others) {
                 let others: [__m512i; 2] = cast(*others);
@@ -194,6 +211,12 @@ mod tests {
                     let mut expected = [[0; OTHERS]; QUERIES];
                     plain(query.0, other.0, &mut expected);
                     assert_eq!(products, expected);
+                    #[cfg(target_arch = "x86_64")]
+                    if let Some(simd) = pulp::x86::V4::try_new() {
+                        let (integers, words) = (simd.avx512f, simd.avx512bw);
+                        let wide = x86::Wide { integers, words, queries: query.0, others: other.0 };
+                        assert_eq!(simd.vectorize(wide), expected);
+                    }
                     #[cfg(target_arch = "x86_64")]
                     if let Some(simd) = pulp::x86::V3::try_new() {
                         let narrow = x86::Narrow { simd, queries: query.0, others: other.0 };

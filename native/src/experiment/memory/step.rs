@@ -122,6 +122,7 @@ pub(crate) struct TrainingImages {
 struct Step<'r> {
     recipe: &'r Recipe,
     variant: &'r RecipeVariant,
+    device: &'r AvailableDevice,
     images: TrainingImages,
     /// True for the device that has the batch, false for one that computes chunks of it.
     is_first: bool,
@@ -134,11 +135,12 @@ impl Step<'_> {
     ///
     /// # Errors
     /// A usage error that names the batch or the chunk, and the largest that fits.
-    fn check(&self, device: &AvailableDevice, limits: MemoryLimits) -> Result<StepMemory> {
+    fn check(&self, limits: MemoryLimits) -> Result<StepMemory> {
         let memory = self.memory(self.recipe.train.batch, self.variant.algorithm.clone())?;
         if limits.allow(&memory, self.images.resident) {
             return Ok(memory);
         }
+        let device = self.device;
         let (key, count) = self.images_at_once();
         let remedy = self.remedy(limits.for_proposal())?;
         let needed = memory.total().saturating_add(self.images.resident);
@@ -171,7 +173,7 @@ impl Step<'_> {
         let batch_bytes = (size.samples * config.encoder.channels * side * side) as u64;
         // Images that stay on the device are gathered there for each batch. Batches of others are read ahead, and wait there.
         let ahead = if self.images.resident > 0 { 0 } else { batches_ahead(batch_bytes) };
-        let stored = StoredPictures { side, ahead };
+        let stored = StoredPictures { side, ahead, become_numbers: self.device.kind != DeviceKind::Cpu };
         Ok(helper_memory.unwrap_or_else(|| config.step_memory(size, stored, self.devices)))
     }
 
@@ -229,7 +231,7 @@ pub(crate) fn check_step(recipe: &Recipe, images: TrainingImages, devices: &Devi
         let is_first = at == 0;
         let resident = if is_first { images.resident } else { 0 };
         let images = TrainingImages { count: images.count.max(1), resident };
-        let step = |variant| Step { recipe, variant, images, is_first, devices: count };
+        let step = |variant| Step { recipe, variant, device, images, is_first, devices: count };
         check_device(device, is_first, variants.iter().map(step))?;
     }
     Ok(())
@@ -244,7 +246,7 @@ fn check_device<'r>(
     let limits = MemoryLimits::of(device)?;
     let mut most: Option<u64> = None;
     for step in steps {
-        let needed = step.check(device, limits)?.total().saturating_add(step.images.resident);
+        let needed = step.check(limits)?.total().saturating_add(step.images.resident);
         most = most.max(Some(needed));
     }
     if let Some(needed) = most {

@@ -98,8 +98,9 @@ impl Cost {
         let config = step_settings(recipe, variant, variant.algorithm.clone())?;
         let size = step_size(recipe, &config, recipe.train.batch);
         let uploads = Uploads::of(recipe, variant)?;
-        let stored =
-            StoredPictures { side: side_of_pictures(recipe), ahead: batches_ahead(uploads.pictures) };
+        let (side, ahead) = (side_of_pictures(recipe), batches_ahead(uploads.pictures));
+        // The cost is that of a GPU.
+        let stored = StoredPictures { side, ahead, become_numbers: true };
         let memory = config.step_memory(size, stored, 1).total();
         Ok(Self { step: config.step_cost(size), uploads, memory })
     }

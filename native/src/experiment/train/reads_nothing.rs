@@ -340,17 +340,30 @@ fn a_step_of_any_method_and_update_reads_nothing_on_a_gpu() {
     cases.iter().for_each(|case| case.assert_no_reads(&device));
 }
 
-#[test]
-fn a_step_of_any_update_of_an_objective_reads_nothing_on_the_cpu() {
+/// Every objective with every update and method that a recipe has for it.
+fn every_objective_and_update() -> Vec<Case> {
     let together = |case: &Case| vec![[case.loss(), case.update(), case.settings()].join(" ")];
     let mut cases = different(RecipeParts::Nothing, together);
     let trained = loss::specs().filter(|spec| !spec.algorithms.is_empty());
     assert_have(&cases, &trained.map(|spec| spec.name).collect::<Vec<_>>());
     cases.extend(changed());
+    cases
+}
+
+#[test]
+fn a_step_of_any_update_of_an_objective_reads_nothing_on_the_cpu() {
+    let mut cases = every_objective_and_update();
     // LeNet-5 computes in `f32` alone.
     cases.push(made("cifar-10", &["train.precision=\"bf16\""], RecipeParts::Kinds));
     let device = testing::present(DeviceName::Cpu).unwrap();
     cases.iter().for_each(|case| case.assert_no_reads(&device));
+}
+
+#[test]
+#[ignore = "a GPU in software compiles its kernels for minutes; CONTRIBUTING.md has its command"]
+fn a_step_of_any_update_of_an_objective_reads_nothing_on_a_gpu() {
+    let device = testing::needed(DeviceName::Wgpu).unwrap();
+    every_objective_and_update().iter().for_each(|case| case.assert_no_reads(&device));
 }
 
 #[test]
