@@ -1,6 +1,6 @@
 //! Reading, decoding and augmenting pictures beside PyTorch's DataLoader on the same machine in one run:
 //! `cargo bench --bench pipeline [-- PYTHON [VIEWS [PICTURES [SIDE]]]]`; 2048 pictures by default, kept with a side of 500
-//! pixels, as the recipes of ImageNet keep them. VIEWS selects the views whose names contain it: `du` (crop, flip, jitter, grey),
+//! pixels, as `imagenet-100` keeps them. VIEWS selects the views whose names contain it: `du` (crop, flip, jitter, grey),
 //! `simclr-imagenet` (bicubic crop, and a blur of 23 pixels too).
 //!
 //! The pictures are made, since no photographs come with this code: noise with the spectrum of photographs, 500 x 375 pixels,

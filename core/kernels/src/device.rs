@@ -4,7 +4,7 @@ use burn::tensor::Device;
 /// True if tensors of a device are in the memory of the program, so that a read neither waits nor copies much.
 ///
 /// Operations do not need this: each backend has a body. It is for work outside of Burn, such as a solver in `f64`,
-/// which a GPU lacks.
+/// which a GPU lacks, or views of bytes in the memory of the program.
 pub fn is_cpu(device: &Device) -> bool {
     match device.clone().inner().as_dispatch() {
         #[cfg(feature = "flex")]

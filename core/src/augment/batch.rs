@@ -32,48 +32,26 @@ impl HostImages {
         device: &Device,
         change: Option<&dyn Fn(Images) -> Result<Images, DatasetError>>,
     ) -> Result<Self, DatasetError> {
-        Ok(Self(match change {
-            _ if !is_cpu(device) => {
-                let change = change.unwrap_or(&Ok);
-                HostForm::Planes(HostPlanes::read(images, indices, ByteForm::of(device), change)?)
-            }
-            None => HostForm::Pixels(images.read(indices)?),
-            Some(change) => {
-                let mut batch: Option<Images> = None;
-                read_in_pieces(images, indices, change, |_, piece| match &mut batch {
-                    Some(batch) => batch.pixels.extend_from_slice(&piece.pixels),
-                    none => *none = Some(piece),
-                })?;
-                HostForm::Pixels(batch.map_or_else(|| images.read(&[]), Ok)?)
-            }
-        }))
+        if !is_cpu(device) {
+            let planes = HostPlanes::read(images, indices, ByteForm::of(device), change.unwrap_or(&Ok))?;
+            return Ok(Self(HostForm::Planes(planes)));
+        }
+        let Some(change) = change else { return Ok(Self(HostForm::Pixels(images.read(indices)?))) };
+        let begin = |shape: ImageShape| (shape, Vec::with_capacity(indices.len() * shape.bytes()));
+        let add = |(_, pixels): &mut (_, Vec<u8>), _, piece: &Images| pixels.extend_from_slice(&piece.pixels);
+        let (ImageShape { height, width, channels }, pixels) =
+            read_in_pieces(images, indices, change, begin, add)?;
+        Ok(Self(HostForm::Pixels(Images::new(height, width, channels, pixels)?)))
     }
 
     /// Copies the images to a device, unless it computes in the host's memory.
-    pub fn upload(self, device: &Device) -> DeviceImages {
-        DeviceImages(match self.0 {
-            HostForm::Pixels(images) => DeviceForm::Pixels(Pixels::all(Arc::new(images), device)),
-            HostForm::Planes(planes) => DeviceForm::Planes(planes.upload(device)),
-        })
-    }
-}
-
-/// A batch of images on a device, one byte a value.
-#[derive(Debug)]
-pub struct DeviceImages(DeviceForm);
-
-#[derive(Debug)]
-enum DeviceForm {
-    Pixels(Pixels),
-    Planes(DevicePlanes),
-}
-
-impl DeviceImages {
-    /// The images in the form of which views are made.
-    pub fn batch(self) -> ImageBatch {
+    pub fn upload(self, device: &Device) -> ImageBatch {
         ImageBatch(match self.0 {
-            DeviceForm::Pixels(pixels) => BatchForm::Pixels(pixels),
-            DeviceForm::Planes(planes) => BatchForm::Numbers(planes.images()),
+            HostForm::Pixels(images) => {
+                let (rows, device) = ((0..images.len()).collect(), device.clone());
+                BatchForm::Pixels(Pixels { images: Arc::new(images), rows, device })
+            }
+            HostForm::Planes(planes) => BatchForm::Planes(planes.upload(device)),
         })
     }
 }
@@ -85,6 +63,7 @@ pub struct ImageBatch(BatchForm);
 #[derive(Debug, Clone)]
 enum BatchForm {
     Pixels(Pixels),
+    Planes(DevicePlanes),
     Numbers(Tensor<4>),
 }
 
@@ -98,11 +77,6 @@ struct Pixels {
 }
 
 impl Pixels {
-    fn all(images: Arc<Images>, device: &Device) -> Self {
-        let rows = (0..images.len()).collect();
-        Self { images, rows, device: device.clone() }
-    }
-
     fn views(&self, views: &Views) -> Tensor<4> {
         let images = self.rows.iter().map(|&row| self.images.image(row));
         views_of_pixels(images, self.images.shape(), views, &self.device)
@@ -143,12 +117,21 @@ impl ImageBatch {
 
     /// Number of images, channels, height and width.
     pub fn dims(&self) -> [usize; 4] {
+        let dims = |count: usize, shape: ImageShape| [count, shape.channels, shape.height, shape.width];
         match &self.0 {
-            BatchForm::Pixels(Pixels { images, rows, .. }) => {
-                let ImageShape { height, width, channels } = images.shape();
-                [rows.len(), channels, height, width]
-            }
+            BatchForm::Pixels(Pixels { images, rows, .. }) => dims(rows.len(), images.shape()),
+            BatchForm::Planes(planes) => dims(planes.count(), planes.shape()),
             BatchForm::Numbers(images) => images.dims(),
+        }
+    }
+
+    /// The images in the form of which the device makes views: bytes on a CPU, numbers elsewhere. Several views of a batch that is not in
+    /// this form convert it several times.
+    #[must_use]
+    pub fn ready_for_views(self) -> Self {
+        match self.0 {
+            BatchForm::Planes(planes) => planes.images().into(),
+            ready => Self(ready),
         }
     }
 
@@ -156,6 +139,7 @@ impl ImageBatch {
     pub fn into_tensor(self) -> Tensor<4> {
         match self.0 {
             BatchForm::Pixels(pixels) => pixels.views(&unchanged(pixels.rows.len(), pixels.images.shape())),
+            BatchForm::Planes(planes) => planes.images(),
             BatchForm::Numbers(images) => images,
         }
     }
@@ -164,6 +148,7 @@ impl ImageBatch {
     pub(super) fn views(self, views: &Views) -> Tensor<4> {
         match self.0 {
             BatchForm::Pixels(pixels) => pixels.views(views),
+            BatchForm::Planes(planes) => augment(planes.images(), views),
             BatchForm::Numbers(images) => augment(images, views),
         }
     }
@@ -241,7 +226,7 @@ mod tests {
         let indices: Vec<usize> = (0..90).rev().collect();
         let read = |indices: &[usize], change: Option<&dyn Fn(Images) -> Result<Images, DatasetError>>| {
             let images = HostImages::read(&set, indices, &Device::flex(), change)?;
-            Ok::<_, DatasetError>(images.upload(&Device::flex()).batch())
+            Ok::<_, DatasetError>(images.upload(&Device::flex()))
         };
         let corner = |images: Images| {
             let corners: Vec<u8> = images.iter().flat_map(|image| image[..12].to_vec()).collect();

@@ -2,8 +2,9 @@
 //!
 //! The random parameters of each view are drawn on the host from the run's own generator
 //! ([`Augmentation::draw`]); then the whole batch is transformed at once ([`Augmentation::apply`]), each image by
-//! its own parameters, by [`simile_kernels::augment`]: a few numbers an image go to the device. The definitions are
-//! torchvision's; for given parameters the results agree within 2/255.
+//! its own parameters, by [`simile_kernels::augment`]: a few numbers an image go to the device. A CPU makes the same views from
+//! bytes, by [`simile_kernels::augment_pixels`]. The definitions are torchvision's; for given parameters the results agree
+//! within 2/255.
 //!
 //! Steps, in this order: crop and resize, rotation, horizontal flip, colour jitter, grey, blur. Each is optional.
 //! [`Normalisation`] comes after all of them and belongs to the encoder's input, not to the view.
@@ -25,7 +26,7 @@ use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 use simile_kernels::{View, Views};
 
-pub use batch::{DeviceImages, HostImages, ImageBatch};
+pub use batch::{HostImages, ImageBatch};
 pub use blur::Blur;
 pub use colour::{ColourChange, ColourJitter, ColourStep};
 pub use crop::{Crop, Window};
@@ -175,7 +176,7 @@ impl Augmentation {
         Ok(Views::numbers_of_each(radius))
     }
 
-    /// Transforms `images` (`[n, channels, height, width]`, 0 to 1) by the parameters of each, to
+    /// Transforms `images`, a batch or a tensor (`[n, channels, height, width]`, 0 to 1), by the parameters of each, to
     /// `[n, channels, size, size]`, 0 to 1. Views are constants: no gradient reaches the images.
     ///
     /// # Errors
@@ -218,7 +219,7 @@ impl Augmentation {
         Ok(images.views(&Views { size, filter, radius, views }))
     }
 
-    /// Draws parameters for each of `images` (`[n, channels, height, width]`, 0 to 1) and transforms them.
+    /// Draws parameters for each of `images`, a batch or a tensor (`[n, channels, height, width]`, 0 to 1), and transforms them.
     ///
     /// # Errors
     /// As [`Augmentation::draw`] and [`Augmentation::apply`].

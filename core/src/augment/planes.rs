@@ -1,7 +1,8 @@
-//! Images in the form in which a device computes with them: channel planes, one byte a value.
+//! Images as a GPU gets them: channel planes, one byte a value.
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use simile_kernels::cpu::parallel;
+use simile_kernels::cpu::pixels::separate;
 
 use crate::data::{DatasetError, ImageSet, ImageShape, Images};
 
@@ -25,8 +26,7 @@ impl ByteForm {
 /// Bytes of images that are read at once before they are separated into planes.
 const PIECE: usize = 32 << 20;
 
-/// A batch of images in the host's memory, ready for a device. It can be made by another thread than the one that computes
-/// with it.
+/// Images in the host's memory, as planes for a GPU.
 #[derive(Debug)]
 pub(super) struct HostPlanes {
     values: Values,
@@ -60,12 +60,8 @@ impl HostPlanes {
         form: ByteForm,
         change: &dyn Fn(Images) -> Result<Images, DatasetError>,
     ) -> Result<Self, DatasetError> {
-        let mut planes: Option<Self> = None;
-        read_in_pieces(images, indices, change, |start, piece| {
-            let planes = planes.get_or_insert_with(|| Self::zeros(indices.len(), piece.shape(), form));
-            planes.fill(start, &piece);
-        })?;
-        Ok(planes.unwrap_or_else(|| Self::zeros(0, images.shape(), form)))
+        let begin = |shape| Self::zeros(indices.len(), shape, form);
+        read_in_pieces(images, indices, change, begin, Self::fill)
     }
 
     fn zeros(count: usize, shape: ImageShape, form: ByteForm) -> Self {
@@ -82,12 +78,14 @@ impl HostPlanes {
         match &mut self.values {
             Values::Bytes(values) => {
                 let rows = values.chunks_exact_mut(size.max(1)).skip(start);
-                parallel::map(images.iter().zip(rows), |(image, row)| separate(image, channels, row));
+                parallel::map(images.iter().zip(rows), |(image, row)| {
+                    separate(image, channels, row, |byte| byte)
+                });
             }
             Values::Words(values) => {
                 let rows = values.chunks_exact_mut(words.max(1)).skip(start);
                 let pack = |planes: &mut Vec<u8>, (image, row): (&[u8], &mut [i32])| {
-                    separate(image, channels, &mut planes[..size]);
+                    separate(image, channels, &mut planes[..size], |byte| byte);
                     let byte = |word: usize, at: usize| planes[word + at * words];
                     let packed = |word| i32::from_le_bytes(std::array::from_fn(|at| byte(word, at)));
                     row.iter_mut().enumerate().for_each(|(word, value)| *value = packed(word));
@@ -114,31 +112,36 @@ impl HostPlanes {
     }
 }
 
-/// Reads the images `indices` of a set in pieces of at most 32 MiB, each changed by `change`; `take` gets each with the number of images
-/// before it. An empty batch has one piece, which is empty.
+/// Reads the images `indices` of a set in pieces of at most 32 MiB, each changed by `change`. `begin` makes the whole for images of a shape, to
+/// which `add` adds each piece, given the number of images before it.
 ///
 /// # Errors
 /// As [`ImageSet::read`] and `change`, which must give all images one size.
-pub(super) fn read_in_pieces(
+pub(super) fn read_in_pieces<T>(
     images: &ImageSet,
     indices: &[usize],
     change: &dyn Fn(Images) -> Result<Images, DatasetError>,
-    mut take: impl FnMut(usize, Images),
-) -> Result<(), DatasetError> {
+    begin: impl FnOnce(ImageShape) -> T,
+    mut add: impl FnMut(&mut T, usize, &Images),
+) -> Result<T, DatasetError> {
     let count = (PIECE / images.shape().bytes().max(1)).max(1);
+    let read = |indices: &[usize]| images.read(indices).and_then(change);
     let (first, others) = indices.split_at(count.min(indices.len()));
-    let mut shape = None;
-    for (at, piece) in std::iter::once(first).chain(others.chunks(count)).enumerate() {
-        let piece = images.read(piece).and_then(change)?;
-        let expected = *shape.get_or_insert(piece.shape());
-        if piece.shape() != expected {
+    let first = read(first)?;
+    let shape = first.shape();
+    let mut whole = begin(shape);
+    add(&mut whole, 0, &first);
+    drop(first);
+    for (at, piece) in others.chunks(count).enumerate() {
+        let piece = read(piece)?;
+        if piece.shape() != shape {
             let text = |ImageShape { height, width, channels }| format!("{height}x{width}x{channels}");
-            let (expected, found) = (text(expected), text(piece.shape()));
+            let (expected, found) = (text(shape), text(piece.shape()));
             return Err(DatasetError::Shape { origin: "a batch".into(), expected, found });
         }
-        take(at * count, piece);
+        add(&mut whole, (at + 1) * count, &piece);
     }
-    Ok(())
+    Ok(whole)
 }
 
 /// Words of 32 bits of an image.
@@ -156,6 +159,16 @@ pub(super) struct DevicePlanes {
 }
 
 impl DevicePlanes {
+    /// Number of images.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The size of each image.
+    pub(super) fn shape(&self) -> ImageShape {
+        self.shape
+    }
+
     /// The images as numbers, `[n, channels, height, width]`, 0 to 1.
     pub(super) fn images(&self) -> Tensor<4> {
         let ImageShape { height, width, channels } = self.shape;
@@ -179,28 +192,6 @@ impl DevicePlanes {
         let count = rows.num_elements();
         let rows = Tensor::from_data(rows, &self.values.device());
         Self { values: self.values.clone().select(0, rows), count, ..*self }
-    }
-}
-
-/// Separates interleaved channels into planes, one after the other.
-fn separate(image: &[u8], channels: usize, planes: &mut [u8]) {
-    let pixels = image.len() / channels.max(1);
-    match channels {
-        1 => planes.copy_from_slice(image),
-        3 => {
-            let (red, others) = planes.split_at_mut(pixels);
-            let (green, blue) = others.split_at_mut(pixels);
-            let places = red.iter_mut().zip(green).zip(blue);
-            for (&[r, g, b], ((red, green), blue)) in image.as_chunks::<3>().0.iter().zip(places) {
-                (*red, *green, *blue) = (r, g, b);
-            }
-        }
-        _ => {
-            for (channel, plane) in planes.chunks_exact_mut(pixels.max(1)).enumerate() {
-                let values = image.iter().skip(channel).step_by(channels);
-                plane.iter_mut().zip(values).for_each(|(place, &value)| *place = value);
-            }
-        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Images held on a device, one byte a value, from which batches are gathered.
+//! Images held on a device, one byte a value, from which batches are gathered; those for a CPU in the host's memory.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 /// its driver takes in one buffer: 128 MiB by WebGPU's default.
 const MOST_BYTES: u64 = 512 << 20;
 
-/// All images of a data set on one device: CIFAR-10 takes 150 MB. They never change.
+/// All images of a data set for one device: CIFAR-10 takes 150 MB. They never change.
 #[derive(Debug, Clone)]
 pub struct ImageStore {
     place: Place,
@@ -24,7 +24,7 @@ pub struct ImageStore {
 
 #[derive(Debug, Clone)]
 enum Place {
-    /// In the host's memory, shared with the set, for a device that computes there.
+    /// In the host's memory, for a device that computes there: shared with the set, if they are all those of one in memory.
     Host(Arc<Images>, Device),
     /// Parts of the images, in order, each but the last one of as many.
     Device(Vec<DevicePlanes>, usize),
@@ -140,6 +140,12 @@ mod tests {
             assert_eq!(batch.dims(), [indices.len(), 3, 3, 5]);
             batch.into_data().iter::<f32>().collect::<Vec<f32>>()
         };
+        let store = ImageStore::new(&set, &Device::flex()).unwrap();
+        let own = set.in_memory().unwrap();
+        assert!(
+            matches!(&store.place, Place::Host(images, _) if Arc::ptr_eq(images, &own)),
+            "a copy of the set"
+        );
         let indices = [2, 6, 0, 2, 5];
         let whole = values(None, &indices);
         for (at, value) in whole.iter().enumerate() {

@@ -19,8 +19,19 @@ pub struct StoredPictures {
     pub side: usize,
     /// Batches that wait on the device while one is used, a byte a value.
     pub ahead: usize,
-    /// True if views are made from numbers, false on a CPU, which makes them from bytes.
-    pub become_numbers: bool,
+    /// The form of the batch until its views are made.
+    pub form: PictureForm,
+}
+
+/// The form of the pictures of a batch until its views are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PictureForm {
+    /// Part of a set in the memory of a CPU, from which views are made.
+    InSet,
+    /// Bytes, from which a CPU makes views.
+    Bytes,
+    /// Bytes and the numbers that they become, as on a GPU.
+    Numbers,
 }
 
 /// The least memory of a training step on its device, in bytes, estimated from the settings alone, before there is any tensor.
@@ -30,7 +41,8 @@ pub struct StoredPictures {
 /// + 8 b c s² + a b c r²       two views of b images of c channels, s pixels a side, twice for `cached` with the statistics of the
 ///                             batch; the pictures, r pixels a side, of a number a of batches that are read ahead
 /// + the larger one of
-///     5 b c r²                the pictures of the batch as bytes and as numbers, until their views are made; b c r² on a CPU
+///     5 b c r²                the pictures of the batch as bytes and as numbers, until their views are made; on a CPU b c r², or
+///                             nothing if they are those of a set in memory
 ///     4 Σ n k + 4 (b² + m)    for each network, k numbers that it keeps of n images that it computes at once (2 Σ n k in bf16);
 ///                             b² weights of pairs, if they are dense for every condition; m similarities that the loss has
 ///                             at once
@@ -75,14 +87,18 @@ impl TrainerConfig {
         let views = 2 * size.samples as u64 + to_classify + extra_images;
         let picture = (self.encoder.channels * stored.side.pow(2)) as u64;
         let pictures = picture.saturating_mul(size.samples as u64 + to_classify);
-        let numbers = if stored.become_numbers { pictures.saturating_mul(F32_BYTES) } else { 0 };
+        let (bytes_of_value, numbers_of_value) = match stored.form {
+            PictureForm::InSet => (0, 0),
+            PictureForm::Bytes => (1, 0),
+            PictureForm::Numbers => (1, F32_BYTES),
+        };
         StepMemory {
             parameters: F32_BYTES * (trained * copies + fixed),
             activations: bytes.saturating_mul(activations),
             pairs: self.pairs(pairs, size.samples),
             images: self.views(views).saturating_add(pictures.saturating_mul(stored.ahead as u64)),
-            pictures: pictures.saturating_add(numbers),
-            largest: bytes.saturating_mul(largest).max(numbers),
+            pictures: pictures.saturating_mul(bytes_of_value + numbers_of_value),
+            largest: bytes.saturating_mul(largest).max(pictures.saturating_mul(numbers_of_value)),
         }
     }
 
@@ -155,11 +171,10 @@ mod tests {
 
     #[test]
     fn pictures_count_with_their_own_side_and_those_that_wait_too() {
-        let stored = |side, ahead, become_numbers| {
-            let stored = StoredPictures { side, ahead, become_numbers };
-            memory(ObjectiveConfig::named("nt-xent"), 10, stored)
+        let stored = |side, ahead, form| {
+            memory(ObjectiveConfig::named("nt-xent"), 10, StoredPictures { side, ahead, form })
         };
-        let of = |side, ahead| stored(side, ahead, true);
+        let of = |side, ahead| stored(side, ahead, PictureForm::Numbers);
         let (same, larger) = (of(32, 0), of(64, 0));
         assert_eq!((same.images, larger.images), (8 * 10 * 3 * 32 * 32, same.images));
         assert_eq!((same.pictures, larger.pictures), (5 * 10 * 3 * 32 * 32, 5 * 10 * 3 * 64 * 64));
@@ -169,16 +184,21 @@ mod tests {
         let huge = of(4096, 0);
         assert_eq!(huge.total(), huge.parameters + huge.images + huge.pictures);
         assert_eq!(huge.largest, 4 * 10 * 3 * 4096 * 4096);
-        let on_cpu = stored(4096, 0, false);
-        assert_eq!((on_cpu.pictures, on_cpu.images), (10 * 3 * 4096 * 4096, huge.images));
-        assert_eq!(on_cpu.largest, same.largest);
+        for (form, pictures) in [(PictureForm::Bytes, 10 * 3 * 4096 * 4096), (PictureForm::InSet, 0)] {
+            let on_cpu = stored(4096, 0, form);
+            assert_eq!(on_cpu, StepMemory { pictures, largest: same.largest, ..huge });
+        }
     }
 
     #[test]
     fn weights_of_a_solved_condition_that_are_dense_and_similarities_count() {
         let of = |objective: &ObjectiveConfig, samples| {
-            memory(objective.clone(), samples, StoredPictures { side: 32, ahead: 0, become_numbers: true })
-                .pairs
+            memory(
+                objective.clone(),
+                samples,
+                StoredPictures { side: 32, ahead: 0, form: PictureForm::Numbers },
+            )
+            .pairs
         };
         let named = ObjectiveConfig::named;
         assert_eq!(of(&named("cross-entropy"), 64), 0);
@@ -204,7 +224,7 @@ mod tests {
         assert_eq!(single.helper_memory(size, 2), None);
         let config = TrainerConfig { algorithm: cached(BatchStatistics::Chunk), ..single };
         let side = config.encoder.input_size;
-        let stored = StoredPictures { side, ahead: 0, become_numbers: true };
+        let stored = StoredPictures { side, ahead: 0, form: PictureForm::Numbers };
         let (first, helper) = (config.step_memory(size, stored, 2), config.helper_memory(size, 2));
         let Some(helper) = helper else { unreachable!("the method shares its steps") };
         assert_eq!((helper.activations, helper.images), (first.activations, 32 * 8 * 3 * 32 * 32));

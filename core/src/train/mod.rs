@@ -53,7 +53,7 @@ pub use config::{Precision, TrainerConfig};
 pub use cost::{Cost, StepCost};
 pub use embed::{embed, embed_each, score};
 pub use error::TrainError;
-pub use memory::{StepMemory, StoredPictures};
+pub use memory::{PictureForm, StepMemory, StoredPictures};
 pub use sampler::{Sampler, Sampling, TEST_SEED, TO_CLASSIFY_SEED, WeightedSampler, bias_weights};
 pub use trainer::Trainer;
 pub use views::{ViewMaker, ViewSource};

@@ -22,7 +22,7 @@ impl ViewMaker {
         Self { augmentation, normalisation }
     }
 
-    /// Two random views of images (`[n, channels, height, width]`, 0 to 1), normalised, for
+    /// Two random views of images, a batch or a tensor (`[n, channels, height, width]`, 0 to 1), normalised, for
     /// [`Trainer::step`](super::Trainer::step). `rng` is [`Trainer::rng`](super::Trainer::rng), so that the views of a step
     /// follow from its number. `stretches` are those of squeezed pictures, see [`ImageSet::stretches`].
     ///

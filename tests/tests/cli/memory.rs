@@ -104,15 +104,25 @@ fn a_batch_that_cannot_fit_is_refused_before_any_picture_is_decoded_with_the_chu
 #[test]
 fn pictures_count_in_their_own_size() {
     let place = with_broken_pictures();
-    // 64 pictures of 3 × 2048 × 2048 values beside the 80 that stay on the device, all as bytes: a CPU makes views from them.
     let set = ["augment.size=64", "data.side=2048", "method={ name = \"cached\", chunk = 8 }"];
-    let text = told(within(place.path(), "1800", &set), 2);
-    assert!(text.contains("at least 2.0 GB") && text.contains("SIMILE_MEMORY allows 1.9 GB"), "{text}");
+    // 80 pictures of 3 × 2048 × 2048 bytes that stay in memory, from which a CPU makes the views of the 64 of a batch.
+    let text = told(within(place.path(), "1000", &set), 2);
+    assert!(text.contains("at least 1.2 GB") && text.contains("no batch fits"), "{text}");
+    assert!(told(within(place.path(), "1300", &set), 1).contains(".png"));
+
+    // The 64 pictures of a batch and of the one that is read ahead.
+    let ahead = |megabytes: &str, set: &[&str]| {
+        let mut command = within(place.path(), megabytes, set);
+        command.env("SIMILE_RESIDENT", "0");
+        command
+    };
+    let text = told(ahead("1500", &set), 2);
+    assert!(text.contains("at least 1.8 GB") && text.contains("SIMILE_MEMORY allows 1.6 GB"), "{text}");
     let batch = number(&text, "lower train.batch to ");
-    assert_eq!(batch, 16.0, "{text}");
+    assert!((16.0..64.0).contains(&batch), "{text}");
     let batch = format!("train.batch={batch}");
     let lowered = [&set[..], &[batch.as_str()]].concat();
-    assert!(told(within(place.path(), "1800", &lowered), 1).contains(".png"));
+    assert!(told(ahead("1500", &lowered), 1).contains(".png"));
 }
 
 #[test]

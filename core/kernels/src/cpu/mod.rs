@@ -19,6 +19,7 @@ pub mod near;
 pub(crate) mod norm;
 pub(crate) mod pairs;
 pub mod parallel;
+pub mod pixels;
 pub(crate) mod pool;
 pub(crate) mod redundancy;
 pub(crate) mod resample;

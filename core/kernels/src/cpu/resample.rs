@@ -8,6 +8,7 @@
 //!
 //! over the input pixels within the filter's support.
 
+use super::pixels::intensity;
 use super::turn::{Column, LINES, turn, turn_back};
 
 /// The filter of a resampling.
@@ -57,16 +58,6 @@ impl Filter {
             write(i, first, &weights);
         }
     }
-}
-
-/// A byte of an image as a number from 0 to 1, to the last bit `byte / 255`: `1/255 = 2⁻⁸ + 2⁻¹⁶ + 2⁻²⁴ + …`, of which the first two
-/// terms give an exact product. Processors take several times as long to divide.
-#[inline(always)]
-pub(super) fn number(byte: u8) -> f32 {
-    const LARGE: f32 = 1.0 / 256.0 + 1.0 / 65_536.0;
-    const SMALL: f32 = (LARGE + 1.0 / 16_777_216.0) / 65_536.0;
-    let byte = f32::from(byte);
-    byte * LARGE + byte * SMALL
 }
 
 /// Scratch memory of a filter along lines: some of them, turned.
@@ -150,7 +141,7 @@ impl Taps {
         }
     }
 
-    /// Filters along lines of interleaved bytes, as [`number`]s, to lines of one channel after those of the other.
+    /// Filters along lines of interleaved bytes, as numbers from 0 to 1, to the lines of one channel after another.
     #[inline(always)]
     pub(super) fn along_pixels(
         &self,
@@ -169,7 +160,7 @@ impl Taps {
             turn(lines, stride, start * channels, bytes);
             for (channel, output) in output.chunks_exact_mut(of_channel).enumerate() {
                 let columns = bytes.iter().skip(channel).step_by(channels);
-                before.iter_mut().zip(columns).for_each(|(column, bytes)| *column = bytes.map(number));
+                before.iter_mut().zip(columns).for_each(|(column, bytes)| *column = bytes.map(intensity));
                 self.along_turned(before, after);
                 if let Some(output) = output.chunks_mut(LINES * after.len()).nth(at) {
                     turn_back(after, output);
@@ -230,11 +221,6 @@ mod tests {
                 });
             }
         }
-    }
-
-    #[test]
-    fn a_byte_is_divided_as_the_processor_divides() {
-        assert!((0..=255).all(|byte| number(byte) == f32::from(byte) / 255.0));
     }
 
     #[test]

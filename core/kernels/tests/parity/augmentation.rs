@@ -1,5 +1,5 @@
 use burn::tensor::{Device, Tensor, TensorData};
-use simile_kernels::{Colour, Filter, View, Views, augment};
+use simile_kernels::{Colour, Filter, View, Views, augment, augment_pixels};
 
 use crate::devices::{assert_close, noise, targets, values};
 
@@ -38,6 +38,22 @@ fn check([n, channels, height, width]: [usize; 4], size: [usize; 2], filter: Fil
         assert_close(&values(augmented), &reference, &target.in_f32(), "views");
         assert_close(&values(leaf), &images, &target.in_f32(), "images that are still needed");
     }
+    check_pixels(&images, shape, &views);
+}
+
+/// Compares views of the images as bytes with those of the same bytes as numbers: they have the same bits.
+fn check_pixels(images: &[f64], [n, channels, height, width]: [usize; 4], views: &Views) {
+    let planes: Vec<u8> = images.iter().map(|x| (255.0 * x).round() as u8).collect();
+    let numbers = planes.iter().map(|&byte| f32::from(byte) / 255.0).collect();
+    let numbers = TensorData::new(numbers, [n, channels, height, width]);
+    let area = height * width;
+    let pixels: Vec<u8> = planes
+        .chunks_exact(channels * area)
+        .flat_map(|planes| (0..area * channels).map(|at| planes[at % channels * area + at / channels]))
+        .collect();
+    let own = augment_pixels(pixels.chunks_exact(channels * area), [height, width, channels], views);
+    let expected = values(augment(Tensor::from_data(numbers, &Device::flex()), views));
+    assert!(own.into_iter().map(f64::from).eq(expected), "views of bytes");
 }
 
 #[test]

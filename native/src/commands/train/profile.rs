@@ -133,7 +133,7 @@ fn cost_text(Cost { step, uploads, memory }: &Cost) -> String {
         bytes => format!(", of which at most {:.3} MB are kernel weights", bytes as f64 / 1e6),
     };
     format!(
-        "{costs}\nmemory: at least {}\ncopied to a GPU each step: {:.3} MB of pictures (0 if the data set is kept there) and {:.3} MB of \
+        "{costs}\nmemory of a GPU: at least {}\ncopied to a GPU each step: {:.3} MB of pictures (0 if the data set is kept there) and {:.3} MB of \
          other data{weights}",
         units::bytes(u128::from(*memory)),
         uploads.pictures as f64 / 1e6,

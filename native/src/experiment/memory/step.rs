@@ -7,7 +7,7 @@
 
 use anyhow::Result;
 use simile_core::algorithm::{AlgorithmConfig, BatchStatistics, GradCacheSettings, StepSize};
-use simile_core::train::{StepMemory, StoredPictures};
+use simile_core::train::{PictureForm, StepMemory, StoredPictures};
 
 use super::available::{available, mebibytes};
 use crate::config::Recipe;
@@ -171,9 +171,15 @@ impl Step<'_> {
         let helper_memory = if self.is_first { None } else { config.helper_memory(size, self.devices) };
         let side = side_of_pictures(self.recipe);
         let batch_bytes = (size.samples * config.encoder.channels * side * side) as u64;
-        // Images that stay on the device are gathered there for each batch. Batches of others are read ahead, and wait there.
-        let ahead = if self.images.resident > 0 { 0 } else { batches_ahead(batch_bytes) };
-        let stored = StoredPictures { side, ahead, become_numbers: self.device.kind != DeviceKind::Cpu };
+        // Images that stay on a GPU are gathered there for each batch. Batches of others are read ahead, and wait there.
+        let is_resident = self.images.resident > 0;
+        let ahead = if is_resident { 0 } else { batches_ahead(batch_bytes) };
+        let form = match self.device.kind {
+            DeviceKind::Cpu if is_resident => PictureForm::InSet,
+            DeviceKind::Cpu => PictureForm::Bytes,
+            _ => PictureForm::Numbers,
+        };
+        let stored = StoredPictures { side, ahead, form };
         Ok(helper_memory.unwrap_or_else(|| config.step_memory(size, stored, self.devices)))
     }
 

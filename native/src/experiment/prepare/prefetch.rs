@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
 use burn::tensor::{Device, StreamId};
-use simile_core::augment::{DeviceImages, HostImages, ImageBatch};
+use simile_core::augment::{HostImages, ImageBatch};
 use simile_core::data::{DatasetError, ImageSet, Images};
 use tracing::trace_span;
 
@@ -44,7 +44,7 @@ pub(crate) struct Prefetcher {
 /// the streams of both.
 struct Batch {
     indices: Vec<usize>,
-    images: DeviceImages,
+    images: ImageBatch,
 }
 
 impl Prefetcher {
@@ -104,7 +104,7 @@ impl Prefetcher {
     pub(crate) fn next(&mut self) -> Result<(Vec<usize>, ImageBatch)> {
         let batch = self.batches.next().ok_or_else(|| anyhow!("the thread that reads images has ended"))?;
         let Batch { indices, images } = batch?;
-        Ok((indices, images.batch()))
+        Ok((indices, images.ready_for_views()))
     }
 
     /// The time that [`next`](Self::next) has waited since the last call of this function.

@@ -5,7 +5,7 @@ use serde::Serialize;
 use simile_core::augment::Augmentation;
 use simile_core::loss;
 use simile_core::loss::spec::{InputKind, Needed};
-use simile_core::train::{StepCost, StoredPictures};
+use simile_core::train::{PictureForm, StepCost, StoredPictures};
 
 use crate::config::Recipe;
 use crate::config::variant::RecipeVariant;
@@ -25,7 +25,7 @@ pub(crate) struct Cost {
     #[serde(flatten)]
     pub(crate) step: StepCost,
     pub(crate) uploads: Uploads,
-    /// A lower bound of the device memory of a step in bytes, including pictures that are read ahead.
+    /// A lower bound of the memory of a GPU for a step in bytes, including pictures that are read ahead.
     pub(crate) memory: u64,
 }
 
@@ -99,8 +99,7 @@ impl Cost {
         let size = step_size(recipe, &config, recipe.train.batch);
         let uploads = Uploads::of(recipe, variant)?;
         let (side, ahead) = (side_of_pictures(recipe), batches_ahead(uploads.pictures));
-        // The cost is that of a GPU.
-        let stored = StoredPictures { side, ahead, become_numbers: true };
+        let stored = StoredPictures { side, ahead, form: PictureForm::Numbers };
         let memory = config.step_memory(size, stored, 1).total();
         Ok(Self { step: config.step_cost(size), uploads, memory })
     }

@@ -10,7 +10,8 @@ mod view;
 use std::borrow::Cow;
 
 use super::parallel;
-use super::resample::{Taps, TurnedLines, gaussian, number};
+use super::pixels::{intensity, separate};
+use super::resample::{Taps, TurnedLines, gaussian};
 
 #[cfg(feature = "cube")]
 pub(crate) use colour::LUMINANCE;
@@ -86,7 +87,7 @@ pub fn augment_pixels<'a>(
     parallel::map_in(batch.zip(views.views.iter()), Scratch::default, |scratch, ((output, image), view)| {
         let window = view.window.unwrap_or(whole);
         if window == whole && views.size == [height, width] {
-            vectorised!(separate(image, sides, output));
+            vectorised!(separate(image, channels, output, intensity));
         } else {
             scratch.narrow_pixels(image, sides, window, views);
             scratch.widen(output, ours, window, views);
@@ -94,25 +95,6 @@ pub fn augment_pixels<'a>(
         scratch.change(output, ours, view, views);
     });
     output
-}
-
-/// Separates interleaved bytes into planes of numbers.
-#[inline(always)]
-fn separate(image: &[u8], sides: Sides, output: &mut [f32]) {
-    let mut planes = output.chunks_exact_mut(sides.area().max(1));
-    if let (3, Some(red), Some(green), Some(blue)) =
-        (sides.channels, planes.next(), planes.next(), planes.next())
-    {
-        let places = red.iter_mut().zip(green).zip(blue);
-        for (&[r, g, b], ((red, green), blue)) in image.as_chunks::<3>().0.iter().zip(places) {
-            (*red, *green, *blue) = (number(r), number(g), number(b));
-        }
-        return;
-    }
-    for (channel, plane) in output.chunks_exact_mut(sides.area().max(1)).enumerate() {
-        let values = image.iter().skip(channel).step_by(sides.channels);
-        plane.iter_mut().zip(values).for_each(|(place, &byte)| *place = number(byte));
-    }
 }
 
 /// Scratch memory, reused from image to image.
