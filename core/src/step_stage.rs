@@ -10,7 +10,7 @@ use tracing::trace_span;
 pub enum StepStage {
     /// Images and conditions of the batch.
     Data,
-    /// Augmentation and normalisation.
+    /// Augmentation and normalisation; on a CPU also turning bytes into numbers, which is [`Data`](Self::Data) on a GPU.
     Views,
     /// Images to embeddings and projections.
     Forward,

@@ -35,7 +35,6 @@ pub use preset::PRESETS;
 pub use store::ImageStore;
 
 use crate::error::{Error, Result, within};
-use crate::step_stage::StepStage;
 
 /// The steps of a random view. Absent steps are left out.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -255,7 +254,6 @@ impl Augmentation {
         stretches: Option<&[f64]>,
         rng: &mut impl Rng,
     ) -> Result<Tensor<4>> {
-        let _span = StepStage::Views.enter();
         let images = images.into();
         let [_, _, height, width] = images.dims();
         let of_batch = match stretches {

@@ -8,6 +8,7 @@ use rand::Rng;
 use crate::augment::{Augmentation, ImageBatch, ImageStore, Normalisation};
 use crate::data::{DatasetError, ImageSet};
 use crate::error::Result;
+use crate::step_stage::StepStage;
 
 /// The settings of views: augmentation, then normalisation.
 #[derive(Debug, Clone)]
@@ -51,6 +52,7 @@ impl ViewMaker {
         stretches: Option<&[f64]>,
         rng: &mut impl Rng,
     ) -> Result<(Tensor<4>, Tensor<4>)> {
+        let _span = StepStage::Views.enter();
         let images = images.into();
         let mut view = || self.augmentation.view_of(images.clone(), (samples, rows), stretches, rng);
         let (a, b) = (view()?, view()?);
@@ -67,6 +69,7 @@ impl ViewMaker {
         stretches: Option<&[f64]>,
         rng: &mut impl Rng,
     ) -> Result<Tensor<4>> {
+        let _span = StepStage::Views.enter();
         self.normalisation.apply(self.augmentation.view_stretched(images, stretches, rng)?)
     }
 }

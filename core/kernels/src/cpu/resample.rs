@@ -160,7 +160,9 @@ impl Taps {
             turn(lines, stride, start * channels, bytes);
             for (channel, output) in output.chunks_exact_mut(of_channel).enumerate() {
                 let columns = bytes.iter().skip(channel).step_by(channels);
-                before.iter_mut().zip(columns).for_each(|(column, bytes)| *column = bytes.map(intensity));
+                for (column, bytes) in before.iter_mut().zip(columns) {
+                    *column = bytes.map(intensity);
+                }
                 self.along_turned(before, after);
                 if let Some(output) = output.chunks_mut(LINES * after.len()).nth(at) {
                     turn_back(after, output);
@@ -188,7 +190,9 @@ impl Taps {
         for (output, (first, weights)) in output.chunks_exact_mut(width).zip(self.iter()) {
             output.fill(0.0);
             for (line, weight) in lines[(first - top) * width..].chunks_exact(width).zip(weights) {
-                output.iter_mut().zip(line).for_each(|(sum, value)| *sum += value * weight);
+                for (sum, value) in output.iter_mut().zip(line) {
+                    *sum += value * weight;
+                }
             }
         }
     }

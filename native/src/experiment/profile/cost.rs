@@ -33,9 +33,9 @@ pub(crate) struct Cost {
 /// an image that `tests/src/uploads.rs` lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) struct Uploads {
-    /// The pictures, one byte a value, once for both views; 0 if the data set stays on the device.
+    /// The pictures of a set that is read in batches, one byte a value, once for both views.
     pub(crate) pictures: u64,
-    /// The indices of the pictures if the data set stays on the device, else 0.
+    /// The indices of the pictures of a set that stays on the device.
     pub(crate) indices: u64,
     /// The parameters of views.
     pub(crate) views: u64,

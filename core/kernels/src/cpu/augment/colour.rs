@@ -13,7 +13,10 @@ pub(super) fn change(image: &mut [f32], area: usize, view: &View) {
     }
     if let [red, green, blue] = image.chunks_exact_mut(area.max(1)).collect::<Vec<_>>().as_mut_slice() {
         let mut planes = Planes { red, green, blue };
-        view.colour.iter().flatten().for_each(|step| planes.change(*step));
+        // Not by a closure, which would be compiled without the vector instructions that the caller asks for.
+        for step in view.colour.iter().flatten() {
+            planes.change(*step);
+        }
         if view.grey {
             planes.mix(0.0, 1.0);
         }

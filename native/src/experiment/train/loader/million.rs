@@ -5,7 +5,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use burn::tensor::Device;
+use simile_core::augment::Augmentation;
 use simile_core::data::Split;
+use simile_core::train::{Purpose, stream};
 
 use super::{DataLoader, StepImages};
 use crate::config::testing::drawn;
@@ -79,16 +81,13 @@ fn measure(scale: &Made) {
 
         let mut loader =
             DataLoader::with_resident_limit(0, &variant, &recipe, &train, &Device::flex()).unwrap();
+        let pixel = Augmentation { size: Some(1), centre_crop: true, ..Augmentation::default() };
         let began = Instant::now();
         for step in 0..steps {
             let StepImages { indices, images, .. } = loader.image_loader.batch(step, steps).unwrap();
-            let red = images
-                .into_tensor()
-                .slice([0..1, 0..1, 0..1, 0..1])
-                .into_data()
-                .iter::<f32>()
-                .next()
-                .unwrap();
+            // A pixel of each, so that the bytes are not all turned into numbers.
+            let pixels = pixel.view(images, &mut stream(0, Purpose::Augmentation, step)).unwrap().into_data();
+            let red = pixels.iter::<f32>().next().unwrap();
             assert_eq!(red, f32::from(train.labels[indices[0]] as u8) / 255.0);
         }
         let images = (steps * batch) as f64 / began.elapsed().as_secs_f64();
