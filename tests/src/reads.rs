@@ -49,12 +49,11 @@ const ALLOWED: [(&str, &str, &str); 13] = [
 const QUESTIONS: [&str; 3] = ["is_cpu(", "in_memory(", "supports_dtype("];
 
 /// Files that may ask so, with the reason.
-const ALLOWED_QUESTIONS: [(&str, &str, &str); 13] = [
+const ALLOWED_QUESTIONS: [(&str, &str, &str); 12] = [
     ("core/kernels/src/device.rs", "is_cpu(", "its definition"),
     ("core/kernels/src/ops/augmentation.rs", "in_memory(", "a default body: GPUs have one of their own"),
-    ("core/src/augment/batch.rs", "is_cpu(", "images, which each step puts on its device"),
+    ("core/src/augment/planes.rs", "is_cpu(", "images, which each step puts on its device"),
     ("core/src/augment/planes.rs", "supports_dtype(", "images, which each step puts on its device"),
-    ("core/src/augment/store.rs", "is_cpu(", "images, before the first step"),
     ("core/src/data/image_set.rs", "in_memory(", "images, which lie on the host"),
     ("core/src/kernel/conditional/weight_product.rs", "in_memory(", "kernel weights"),
     ("core/src/kernel/conditional/weight_product.rs", "is_cpu(", "kernel weights"),

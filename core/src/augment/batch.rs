@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor, TensorData};
-use simile_kernels::{Filter, View, Views, augment, augment_pixels, is_cpu};
+use simile_kernels::{Filter, View, Views, augment, augment_pixels};
 
-use super::planes::{ByteForm, DevicePlanes, HostPlanes, read_in_pieces};
+use super::planes::{ByteForm, Change, DevicePlanes, HostPlanes, read_in_pieces};
 use crate::data::{DatasetError, ImageSet, ImageShape, Images};
 
 /// A batch of images in the host's memory, ready for a device. It can be made by another thread than the one that computes
@@ -30,10 +30,10 @@ impl HostImages {
         images: &ImageSet,
         indices: &[usize],
         device: &Device,
-        change: Option<&dyn Fn(Images) -> Result<Images, DatasetError>>,
+        change: Option<Change<'_>>,
     ) -> Result<Self, DatasetError> {
-        if !is_cpu(device) {
-            let planes = HostPlanes::read(images, indices, ByteForm::of(device), change.unwrap_or(&Ok))?;
+        if let Some(form) = ByteForm::of(device) {
+            let planes = HostPlanes::read(images, indices, form, change.unwrap_or(&Ok))?;
             return Ok(Self(HostForm::Planes(planes)));
         }
         let Some(change) = change else { return Ok(Self(HostForm::Pixels(images.read(indices)?))) };
@@ -157,11 +157,11 @@ impl ImageBatch {
 impl Images {
     /// The images as numbers on a device, `[n, channels, height, width]`, 0 to 1.
     pub fn to_tensor(&self, device: &Device) -> Tensor<4> {
-        if is_cpu(device) {
-            let (shape, images) = (self.shape(), (0..self.len()).map(|row| self.image(row)));
-            return views_of_pixels(images, shape, &unchanged(self.len(), shape), device);
+        if let Some(form) = ByteForm::of(device) {
+            return HostPlanes::new(self, form).upload(device).images();
         }
-        HostPlanes::new(self, ByteForm::of(device)).upload(device).images()
+        let (shape, images) = (self.shape(), (0..self.len()).map(|row| self.image(row)));
+        views_of_pixels(images, shape, &unchanged(self.len(), shape), device)
     }
 }
 
@@ -224,7 +224,7 @@ mod tests {
         let images = noise(90, 600, 500, 3);
         let set = ImageSet::from(images);
         let indices: Vec<usize> = (0..90).rev().collect();
-        let read = |indices: &[usize], change: Option<&dyn Fn(Images) -> Result<Images, DatasetError>>| {
+        let read = |indices: &[usize], change: Option<Change<'_>>| {
             let images = HostImages::read(&set, indices, &Device::flex(), change)?;
             Ok::<_, DatasetError>(images.upload(&Device::flex()))
         };
@@ -240,7 +240,7 @@ mod tests {
         let last = read(&indices[88..], None).unwrap().into_tensor();
         assert_eq!(values(whole.into_tensor().slice([88..90])), values(last));
 
-        for change in [None, Some(&corner as &dyn Fn(Images) -> _)] {
+        for change in [None, Some(&corner as Change<'_>)] {
             assert_eq!(read(&[], change).unwrap().dims()[0], 0);
         }
         let uneven = |images: Images| if images.len() > 20 { corner(images) } else { Ok(images) };

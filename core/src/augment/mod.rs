@@ -31,6 +31,7 @@ pub use blur::Blur;
 pub use colour::{ColourChange, ColourJitter, ColourStep};
 pub use crop::{Crop, Window};
 pub use normalise::Normalisation;
+pub use planes::Change;
 pub use preset::PRESETS;
 pub use store::ImageStore;
 

@@ -3,6 +3,7 @@
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use simile_kernels::cpu::parallel;
 use simile_kernels::cpu::pixels::separate;
+use simile_kernels::is_cpu;
 
 use crate::data::{DatasetError, ImageSet, ImageShape, Images};
 
@@ -17,11 +18,17 @@ pub(super) enum ByteForm {
 }
 
 impl ByteForm {
-    /// The form for a device.
-    pub(super) fn of(device: &Device) -> Self {
-        if device.supports_dtype(DType::U8) { Self::Bytes } else { Self::Words }
+    /// The form for a device; none for a CPU, which reads images where they are.
+    pub(super) fn of(device: &Device) -> Option<Self> {
+        if is_cpu(device) {
+            return None;
+        }
+        Some(if device.supports_dtype(DType::U8) { Self::Bytes } else { Self::Words })
     }
 }
+
+/// A change of the images of a batch, or of a part of them.
+pub type Change<'a> = &'a (dyn Fn(Images) -> Result<Images, DatasetError> + Send);
 
 /// Bytes of images that are read at once before they are separated into planes.
 const PIECE: usize = 32 << 20;
@@ -58,7 +65,7 @@ impl HostPlanes {
         images: &ImageSet,
         indices: &[usize],
         form: ByteForm,
-        change: &dyn Fn(Images) -> Result<Images, DatasetError>,
+        change: Change<'_>,
     ) -> Result<Self, DatasetError> {
         let begin = |shape| Self::zeros(indices.len(), shape, form);
         read_in_pieces(images, indices, change, begin, Self::fill)
@@ -120,7 +127,7 @@ impl HostPlanes {
 pub(super) fn read_in_pieces<T>(
     images: &ImageSet,
     indices: &[usize],
-    change: &dyn Fn(Images) -> Result<Images, DatasetError>,
+    change: Change<'_>,
     begin: impl FnOnce(ImageShape) -> T,
     mut add: impl FnMut(&mut T, usize, &Images),
 ) -> Result<T, DatasetError> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor, TensorData};
-use simile_kernels::{is_cpu, memory};
+use simile_kernels::memory;
 
 use super::batch::ImageBatch;
 use super::planes::{ByteForm, DevicePlanes, HostPlanes};
@@ -37,19 +37,24 @@ impl ImageStore {
     /// # Errors
     /// If an image cannot be read.
     pub fn new(images: &ImageSet, device: &Device) -> Result<Self, DatasetError> {
-        if is_cpu(device) {
+        let Some(form) = ByteForm::of(device) else {
             let place = Place::Host(images.in_memory()?, device.clone());
             return Ok(Self { place, count: images.len(), shape: images.shape() });
-        }
+        };
         let most = memory(device).map_or(MOST_BYTES, |memory| memory.tensor.min(MOST_BYTES));
         // Rows of words end on a multiple of four bytes.
         let row = images.shape().bytes().next_multiple_of(4).max(4);
         let part = usize::try_from(most).unwrap_or(usize::MAX) / row;
-        Self::in_parts(images, part.clamp(1, images.len().max(1)), device)
+        Self::in_parts(images, part.clamp(1, images.len().max(1)), form, device)
     }
 
-    fn in_parts(images: &ImageSet, part: usize, device: &Device) -> Result<Self, DatasetError> {
-        let (count, shape, form) = (images.len(), images.shape(), ByteForm::of(device));
+    fn in_parts(
+        images: &ImageSet,
+        part: usize,
+        form: ByteForm,
+        device: &Device,
+    ) -> Result<Self, DatasetError> {
+        let (count, shape) = (images.len(), images.shape());
         let of_part = |start: usize| {
             let indices: Vec<usize> = (start..(start + part).min(count)).collect();
             Ok(HostPlanes::read(images, &indices, form, &Ok)?.upload(device))
@@ -130,7 +135,7 @@ mod tests {
         let values = |part: Option<usize>, indices: &[usize]| {
             let device = Device::flex();
             let store = match part {
-                Some(part) => ImageStore::in_parts(&set, part, &device),
+                Some(part) => ImageStore::in_parts(&set, part, ByteForm::Bytes, &device),
                 None => ImageStore::new(&set, &device),
             };
             let store = store.unwrap();

@@ -190,6 +190,7 @@ impl Taps {
         for (output, (first, weights)) in output.chunks_exact_mut(width).zip(self.iter()) {
             output.fill(0.0);
             for (line, weight) in lines[(first - top) * width..].chunks_exact(width).zip(weights) {
+                // Not by a closure, which would be compiled without the caller's vector instructions.
                 for (sum, value) in output.iter_mut().zip(line) {
                     *sum += value * weight;
                 }

@@ -30,8 +30,8 @@ pub(crate) fn resident_limit() -> Result<u64> {
     Ok(set_limit.unwrap_or(RESIDENT))
 }
 
-/// A change of the images of a batch, or of a part of them.
-pub(crate) type Change = Box<dyn Fn(Images) -> Result<Images, DatasetError> + Send>;
+/// A [`Change`](simile_core::augment::Change) for the thread that reads.
+type BoxedChange = Box<dyn Fn(Images) -> Result<Images, DatasetError> + Send>;
 
 /// Batches in the order of a plan, read and copied to the device by a thread of its own: while one is used, the next is
 /// ready and the one after it is read, or the next one where a batch has more than 256 MiB. Dropped before its end, it waits
@@ -55,7 +55,7 @@ impl Prefetcher {
     pub(crate) fn new(
         images: ImageSet,
         plan: impl Iterator<Item = Vec<usize>> + Send + 'static,
-        change: Option<Change>,
+        change: Option<BoxedChange>,
         device: &Device,
     ) -> Result<Self> {
         Self::with_depth(batches_ahead, images, plan, change, device)
@@ -66,7 +66,7 @@ impl Prefetcher {
         batches_ahead: fn(u64) -> usize,
         images: ImageSet,
         plan: impl Iterator<Item = Vec<usize>> + Send + 'static,
-        change: Option<Change>,
+        change: Option<BoxedChange>,
         device: &Device,
     ) -> Result<Self> {
         let mut plan = plan.peekable();
@@ -77,8 +77,7 @@ impl Prefetcher {
         let read = move |indices: Vec<usize>| {
             let images = {
                 let _reading = trace_span!("read").entered();
-                let change = change.as_ref().map(|change| &**change as _);
-                HostImages::read(&images, &indices, &device, change)?
+                HostImages::read(&images, &indices, &device, change.as_deref())?
             };
             let _uploading = trace_span!("upload").entered();
             UPLOADS.executes(|| {

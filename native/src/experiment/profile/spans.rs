@@ -176,6 +176,10 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Spans {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use burn::tensor::Tensor;
+    use simile_core::augment::{Augmentation, Normalisation};
+    use simile_core::train::{Purpose, ViewMaker, stream};
+
     use super::*;
 
     fn pause(milliseconds: u64) {
@@ -206,6 +210,27 @@ mod tests {
         assert!((sum - whole).abs() < 1e-6, "{sum} of {whole}");
         assert!(of("views") >= Some(0.02) && of("data") >= Some(0.005) && of("data") < of("views"));
         assert_eq!(of("forward"), Some(0.0));
+    }
+
+    #[test]
+    fn normalisation_is_part_of_the_views() {
+        let normalisation = Normalisation { mean: vec![0.4; 3], std: vec![0.2; 3] };
+        let maker = ViewMaker::new(Augmentation::default(), normalisation);
+        let images = Tensor::<4>::zeros([64, 3, 128, 128], &Device::flex());
+        let (spans, stages) = Spans::listen(Device::flex());
+        tracing::subscriber::with_default(spans, || {
+            stages.begin();
+            step(|| {
+                let _data = StepStage::Data.enter();
+                let mut rng = stream(0, Purpose::Augmentation, 0);
+                let views = maker.pair(images.clone(), None, &mut rng).unwrap();
+                drop((views, maker.single(images.clone(), None, &mut rng).unwrap()));
+            });
+        });
+        let seconds = stages.finish().own_seconds();
+        let of = |name: &str| seconds.iter().find(|(stage, _)| *stage == name).map(|(_, seconds)| *seconds);
+        // Normalisation takes longer than views that change nothing.
+        assert!(of("data").unwrap() < 0.2 * of("views").unwrap(), "{seconds:?}");
     }
 
     #[test]
