@@ -5,8 +5,10 @@ use std::sync::Arc;
 use burn::tensor::{Device, Tensor, TensorData};
 use simile_kernels::{Filter, View, Views, augment, augment_pixels};
 
+use super::normalise::Normalisation;
 use super::planes::{ByteForm, Change, DevicePlanes, HostPlanes, read_in_pieces};
 use crate::data::{DatasetError, ImageSet, ImageShape, Images};
+use crate::error::Result;
 
 /// A batch of images in the host's memory, ready for a device. It can be made by another thread than the one that computes
 /// with it.
@@ -77,22 +79,29 @@ struct Pixels {
 }
 
 impl Pixels {
-    fn views(&self, views: &Views) -> Tensor<4> {
+    fn views(&self, views: &Views, normalisation: &[[f32; 2]]) -> Tensor<4> {
         let images = self.rows.iter().map(|&row| self.images.image(row));
-        views_of_pixels(images, self.images.shape(), views, &self.device)
+        views_of_pixels(images, self.images.shape(), views, normalisation, &self.device)
+    }
+
+    /// The images as they are.
+    fn unchanged(&self, normalisation: &[[f32; 2]]) -> Tensor<4> {
+        self.views(&unchanged(self.rows.len(), self.images.shape()), normalisation)
     }
 }
 
-/// The views of images, each row-major `[height, width, channels]`, on a device that computes in the host's memory.
+/// The views of images, each row-major `[height, width, channels]`, on a device that computes in the host's memory, with the
+/// [coefficients](Normalisation::coefficients) of a normalisation.
 fn views_of_pixels<'a>(
     images: impl ExactSizeIterator<Item = &'a [u8]>,
     shape: ImageShape,
     views: &Views,
+    normalisation: &[[f32; 2]],
     device: &Device,
 ) -> Tensor<4> {
     let ImageShape { height, width, channels } = shape;
     let dims = [images.len(), channels, views.size[0], views.size[1]];
-    let values = augment_pixels(images, [height, width, channels], views);
+    let values = augment_pixels(images, [height, width, channels], views, normalisation);
     Tensor::from_data(TensorData::new(values, dims), device)
 }
 
@@ -138,18 +147,35 @@ impl ImageBatch {
     /// The images as numbers, `[n, channels, height, width]`, 0 to 1.
     pub fn into_tensor(self) -> Tensor<4> {
         match self.0 {
-            BatchForm::Pixels(pixels) => pixels.views(&unchanged(pixels.rows.len(), pixels.images.shape())),
+            BatchForm::Pixels(pixels) => pixels.unchanged(&[]),
             BatchForm::Planes(planes) => planes.images(),
             BatchForm::Numbers(images) => images,
         }
     }
 
-    /// Views of the images.
-    pub(super) fn views(self, views: &Views) -> Tensor<4> {
+    /// The images as numbers, normalised.
+    ///
+    /// # Errors
+    /// As [`Normalisation::apply`].
+    pub fn normalised(self, normalisation: &Normalisation) -> Result<Tensor<4>> {
         match self.0 {
-            BatchForm::Pixels(pixels) => pixels.views(views),
-            BatchForm::Planes(planes) => augment(planes.images(), views),
-            BatchForm::Numbers(images) => augment(images, views),
+            BatchForm::Pixels(pixels) => {
+                Ok(pixels.unchanged(&normalisation.coefficients(pixels.images.shape().channels)?))
+            }
+            other => normalisation.apply(Self(other).into_tensor()),
+        }
+    }
+
+    /// Views of the images, normalised: on a CPU while a view lies in the cache.
+    ///
+    /// # Errors
+    /// As [`Normalisation::apply`].
+    pub(super) fn views(self, views: &Views, normalisation: &Normalisation) -> Result<Tensor<4>> {
+        match self.0 {
+            BatchForm::Pixels(pixels) => {
+                Ok(pixels.views(views, &normalisation.coefficients(pixels.images.shape().channels)?))
+            }
+            other => normalisation.apply(augment(Self(other).into_tensor(), views)),
         }
     }
 }
@@ -161,7 +187,7 @@ impl Images {
             return HostPlanes::new(self, form).upload(device).images();
         }
         let (shape, images) = (self.shape(), (0..self.len()).map(|row| self.image(row)));
-        views_of_pixels(images, shape, &unchanged(self.len(), shape), device)
+        views_of_pixels(images, shape, &unchanged(self.len(), shape), &[], device)
     }
 }
 
@@ -213,7 +239,22 @@ mod tests {
                 let view = |images: ImageBatch| {
                     values(augmentation.view(images, &mut ChaCha8Rng::seed_from_u64(3)).unwrap())
                 };
-                assert!(view(batch) == view(by_planes(&selected).into()), "{augmentation:?}");
+                assert!(view(batch.clone()) == view(by_planes(&selected).into()), "{augmentation:?}");
+
+                let mean = (1..=channels).map(|channel| 0.1 * channel as f64).collect();
+                let std = (1..=channels).map(|channel| 0.2 + 0.03 * channel as f64).collect();
+                let normalisation = Normalisation { mean, std };
+                let expected = normalisation.apply(by_planes(&selected)).unwrap();
+                assert_eq!(values(batch.clone().normalised(&normalisation).unwrap()), values(expected));
+                let view = |images: ImageBatch| {
+                    let mut rng = ChaCha8Rng::seed_from_u64(3);
+                    let rows = (6, &[0..6][..]);
+                    augmentation.normalised_view(images, rows, None, &normalisation, &mut rng).unwrap()
+                };
+                let expected = augmentation.view(batch.clone(), &mut ChaCha8Rng::seed_from_u64(3)).unwrap();
+                let expected = values(normalisation.apply(expected).unwrap());
+                assert!(values(view(by_planes(&selected).into())) == expected, "{augmentation:?}");
+                assert!(values(view(batch)) == expected, "{augmentation:?}");
             }
         }
     }

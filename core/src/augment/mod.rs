@@ -184,6 +184,17 @@ impl Augmentation {
     /// that needs colour gets images without three channels; [`Error::Parameter`] for a blur wider than the view.
     pub fn apply(&self, images: impl Into<ImageBatch>, parameters: &[ViewParameters]) -> Result<Tensor<4>> {
         let images = images.into();
+        let unchanged = Normalisation::identity(images.dims()[1]);
+        self.transform(images, parameters, &unchanged)
+    }
+
+    /// As [`apply`](Self::apply), then normalised.
+    fn transform(
+        &self,
+        images: ImageBatch,
+        parameters: &[ViewParameters],
+        normalisation: &Normalisation,
+    ) -> Result<Tensor<4>> {
         let [n, channels, height, width] = images.dims();
         if n != parameters.len() {
             return Err(Error::shape(
@@ -216,7 +227,7 @@ impl Augmentation {
         };
         let views = parameters.iter().map(view).collect::<Result<_>>()?;
         let filter = self.crop.as_ref().map(|crop| crop.interpolation).unwrap_or_default().into();
-        Ok(images.views(&Views { size, filter, radius, views }))
+        images.views(&Views { size, filter, radius, views }, normalisation)
     }
 
     /// Draws parameters for each of `images`, a batch or a tensor (`[n, channels, height, width]`, 0 to 1), and transforms them.
@@ -239,20 +250,23 @@ impl Augmentation {
         rng: &mut impl Rng,
     ) -> Result<Tensor<4>> {
         let images = images.into();
-        let samples = images.dims()[0];
-        self.view_of(images, (samples, &[0..samples]), stretches, rng)
+        let [samples, channels, ..] = images.dims();
+        let unchanged = Normalisation::identity(channels);
+        self.normalised_view(images, (samples, &[0..samples]), stretches, &unchanged, rng)
     }
 
-    /// As [`view_stretched`](Self::view_stretched), but `images` are only the samples `rows` of a batch of `samples`. Parameters
-    /// are drawn for the whole batch, so that a view does not depend on the division; `stretches` are those of the whole batch.
+    /// As [`view_stretched`](Self::view_stretched), then [normalised](Normalisation::apply). `images` are only the samples `rows` of a
+    /// batch of `samples`; parameters are drawn for the whole batch, so that a view does not depend on the division. `stretches` are
+    /// those of the whole batch.
     ///
     /// # Errors
-    /// As [`view`](Self::view).
-    pub fn view_of(
+    /// As [`view`](Self::view) and [`Normalisation::apply`].
+    pub fn normalised_view(
         &self,
         images: impl Into<ImageBatch>,
         (samples, rows): (usize, &[Range<usize>]),
         stretches: Option<&[f64]>,
+        normalisation: &Normalisation,
         rng: &mut impl Rng,
     ) -> Result<Tensor<4>> {
         let images = images.into();
@@ -263,7 +277,7 @@ impl Augmentation {
         };
         let own: Vec<ViewParameters> =
             rows.iter().filter_map(|rows| of_batch.get(rows.clone())).flatten().cloned().collect();
-        self.apply(images, &own)
+        self.transform(images, &own, normalisation)
     }
 }
 

@@ -28,6 +28,23 @@ impl Normalisation {
     /// that is not above zero.
     pub fn apply(&self, images: Tensor<4>) -> Result<Tensor<4>> {
         let channels = images.dims()[1];
+        let coefficients = self.coefficients(channels)?;
+        if coefficients.is_empty() {
+            return Ok(images);
+        }
+        let place = (&images.device(), images.dtype());
+        let constants = |at: usize| {
+            let values: Vec<f32> = coefficients.iter().map(|of_channel| of_channel[at]).collect();
+            Tensor::<4>::from_data(TensorData::new(values, [1, channels, 1, 1]), place)
+        };
+        Ok(images * constants(0) + constants(1))
+    }
+
+    /// The factor of each channel and the number that is then added; none if they change nothing.
+    ///
+    /// # Errors
+    /// As [`apply`](Self::apply).
+    pub(super) fn coefficients(&self, channels: usize) -> Result<Vec<[f32; 2]>> {
         for (name, count) in [("mean", self.mean.len()), ("std", self.std.len())] {
             if count != channels {
                 return Err(Error::shape(name, format!("{channels} values"), format!("{count} values")));
@@ -35,13 +52,9 @@ impl Normalisation {
         }
         self.std.iter().try_for_each(|&std| positive("std", std).map(|_| ()))?;
         if *self == Self::identity(channels) {
-            return Ok(images);
+            return Ok(Vec::new());
         }
-        let place = (&images.device(), images.dtype());
-        let constants =
-            |values: Vec<f32>| Tensor::<4>::from_data(TensorData::new(values, [1, channels, 1, 1]), place);
-        let scale = self.std.iter().map(|std| (1.0 / std) as f32).collect();
-        let shift = self.mean.iter().zip(&self.std).map(|(mean, std)| (-mean / std) as f32).collect();
-        Ok(images * constants(scale) + constants(shift))
+        let of_channel = |(mean, std): (&f64, &f64)| [(1.0 / std) as f32, (-mean / std) as f32];
+        Ok(self.mean.iter().zip(&self.std).map(of_channel).collect())
     }
 }

@@ -54,9 +54,8 @@ impl ViewMaker {
     ) -> Result<(Tensor<4>, Tensor<4>)> {
         let _span = StepStage::Views.enter();
         let images = images.into();
-        let mut view = || self.augmentation.view_of(images.clone(), (samples, rows), stretches, rng);
-        let (a, b) = (view()?, view()?);
-        Ok((self.normalisation.apply(a)?, self.normalisation.apply(b)?))
+        let mut view = || self.view(images.clone(), (samples, rows), stretches, rng);
+        Ok((view()?, view()?))
     }
 
     /// One random view of images, normalised. If the augmentation has no step, they are only normalised.
@@ -70,7 +69,19 @@ impl ViewMaker {
         rng: &mut impl Rng,
     ) -> Result<Tensor<4>> {
         let _span = StepStage::Views.enter();
-        self.normalisation.apply(self.augmentation.view_stretched(images, stretches, rng)?)
+        let images = images.into();
+        let samples = images.dims()[0];
+        self.view(images, (samples, &[0..samples]), stretches, rng)
+    }
+
+    fn view(
+        &self,
+        images: ImageBatch,
+        samples: (usize, &[Range<usize>]),
+        stretches: Option<&[f64]>,
+        rng: &mut impl Rng,
+    ) -> Result<Tensor<4>> {
+        self.augmentation.normalised_view(images, samples, stretches, &self.normalisation, rng)
     }
 }
 
@@ -114,7 +125,7 @@ impl ViewSource {
     /// # Errors
     /// An index past the end.
     pub fn plain(&self, range: Range<usize>) -> Result<Tensor<4>> {
-        self.views.normalisation.apply(self.store.batch(&range.collect::<Vec<_>>())?.into_tensor())
+        self.store.batch(&range.collect::<Vec<_>>())?.normalised(&self.views.normalisation)
     }
 }
 

@@ -41,7 +41,7 @@ fn check([n, channels, height, width]: [usize; 4], size: [usize; 2], filter: Fil
     check_pixels(&images, shape, &views);
 }
 
-/// Compares views of the images as bytes with those of the same bytes as numbers: they have the same bits.
+/// Compares views of the images as bytes with those of the same bytes as numbers: they have the same bits, normalised too.
 fn check_pixels(images: &[f64], [n, channels, height, width]: [usize; 4], views: &Views) {
     let planes: Vec<u8> = images.iter().map(|x| (255.0 * x).round() as u8).collect();
     let numbers = planes.iter().map(|&byte| f32::from(byte) / 255.0).collect();
@@ -51,9 +51,21 @@ fn check_pixels(images: &[f64], [n, channels, height, width]: [usize; 4], views:
         .chunks_exact(channels * area)
         .flat_map(|planes| (0..area * channels).map(|at| planes[at % channels * area + at / channels]))
         .collect();
-    let own = augment_pixels(pixels.chunks_exact(channels * area), [height, width, channels], views);
-    let expected = values(augment(Tensor::from_data(numbers, &Device::flex()), views));
-    assert!(own.into_iter().map(f64::from).eq(expected), "views of bytes");
+    let own = |normalisation: &[[f32; 2]]| {
+        augment_pixels(pixels.chunks_exact(channels * area), [height, width, channels], views, normalisation)
+    };
+    let expected: Vec<f32> =
+        augment(Tensor::from_data(numbers, &Device::flex()), views).into_data().iter::<f32>().collect();
+    assert!(own(&[]) == expected, "views of bytes");
+
+    let normalisation: Vec<[f32; 2]> =
+        (0..channels).map(|channel| [2.0 + channel as f32, 0.1 - channel as f32]).collect();
+    let plane = views.size[0] * views.size[1];
+    let normalised = expected.chunks_exact(plane).zip(normalisation.iter().cycle());
+    let normalised: Vec<f32> = normalised
+        .flat_map(|(plane, [scale, shift])| plane.iter().map(move |value| value * scale + shift))
+        .collect();
+    assert!(own(&normalisation) == normalised, "normalised views of bytes");
 }
 
 #[test]

@@ -72,12 +72,14 @@ fn in_place(mut images: Vec<f32>, sides: Sides, views: &Views) -> Vec<f32> {
 }
 
 /// The views of images of bytes, each row-major `[height, width, channels]`, as numbers from 0 to 1,
-/// `[n, channels, views.size]`: what [`augment`](crate::augment) gives for them, without a copy of the images as numbers. It is for
-/// images in the host's memory, and for a device that computes there. There must be a view for each image.
+/// `[n, channels, views.size]`: what [`augment`](crate::augment) gives for them, without a copy of the images as numbers. Each value is
+/// then multiplied by the first number of its channel in `normalisation`, and the second is added; without numbers it stays as it is. It
+/// is for images in the host's memory, and for a device that computes there. There must be a view for each image.
 pub fn augment_pixels<'a>(
     images: impl IntoIterator<Item = &'a [u8]>,
     [height, width, channels]: [usize; 3],
     views: &Views,
+    normalisation: &[[f32; 2]],
 ) -> Vec<f32> {
     let sides = Sides { channels, height, width };
     let ours = Sides { height: views.size[0], width: views.size[1], ..sides };
@@ -93,6 +95,11 @@ pub fn augment_pixels<'a>(
             scratch.widen(output, ours, window, views);
         }
         scratch.change(output, ours, view, views);
+        vectorised!(for (plane, [scale, shift]) in output.chunks_exact_mut(ours.area()).zip(normalisation) {
+            for value in plane {
+                *value = *value * scale + shift;
+            }
+        });
     });
     output
 }
