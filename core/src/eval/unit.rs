@@ -34,6 +34,11 @@ impl<R: Rows> Rows for Unit<R> {
 
     fn read(&self, first: usize, mut out: Buffer<'_>) -> Result<()> {
         let columns = self.columns();
+        if let Buffer::Double(out) = out {
+            self.0.read(first, Buffer::Double(&mut *out))?;
+            out.chunks_exact_mut(columns.max(1)).for_each(normalise);
+            return Ok(());
+        }
         let mut values = vec![0.0; columns];
         (0..out.len() / columns.max(1)).try_for_each(|row| {
             self.0.read(first + row, Buffer::Double(&mut values))?;
@@ -51,8 +56,20 @@ fn normalise(row: &mut [f64]) {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_are_unit_rows_in_either_type() {
+        let matrix = Matrix::from_fn(4, 3, |i, j| if i == 2 { 0.0 } else { (i * 3 + j) as f64 - 4.5 });
+        let expected = unit_rows(&matrix).select(&[1, 2, 3]);
+        let (mut single, mut double) = ([7.0_f32; 9], [7.0_f64; 9]);
+        Unit(&matrix).read(1, Buffer::Single(&mut single)).unwrap();
+        Unit(&matrix).read(1, Buffer::Double(&mut double)).unwrap();
+        assert_eq!(double, expected.data());
+        assert!(single.iter().zip(expected.data()).all(|(value, expected)| *value == *expected as f32));
+    }
 
     #[test]
     fn zero_rows_stay_zero() {

@@ -106,7 +106,7 @@ fn plain(queries: &[Pairs<QUERIES>], others: &[Pairs<OTHERS>], products: &mut Pr
     }
 }
 
-/// The products with AVX-512, whose sums take 24 of 32 registers, and with AVX2, whose sums take 12 of 16.
+/// The products with AVX-512, whose sums take 24 of 32 registers, and with AVX2.
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{__m256i, __m512i};
@@ -117,8 +117,12 @@ mod x86 {
 
     use super::{OTHERS, Pairs, Products, QUERIES};
 
-    /// Queries whose sums are in registers together with AVX2.
-    const FEW: usize = 3;
+    /// Queries, and vectors of other rows, whose sums are in registers together with AVX2: 12 of 16, which leaves two for the other
+    /// rows, one for a query and one for a product.
+    const FEW: usize = 6;
+    const COLUMNS: usize = 2;
+    /// Numbers of a vector of AVX2.
+    const WIDTH: usize = 8;
 
     pulp::simd_type! {
         /// AVX-512 with an instruction that multiplies and adds, which the compiler takes in place of two.
@@ -171,18 +175,25 @@ mod x86 {
             let Self { simd, queries, others } = self;
             let (floats, integers) = (simd.avx, simd.avx2);
             let mut products = [[0; OTHERS]; QUERIES];
-            for (at, products) in products.chunks_exact_mut(FEW).enumerate() {
-                let mut sums = [[floats._mm256_set1_epi32(0); 4]; FEW];
-                for (queries, others) in queries.iter().zip(others) {
-                    let others: [__m256i; 4] = cast(*others);
-                    for (sums, &pair) in sums.iter_mut().zip(&queries[FEW * at..]) {
-                        let pair = floats._mm256_set1_epi32(cast(pair));
-                        for (sum, other) in sums.iter_mut().zip(others) {
-                            *sum = integers._mm256_add_epi32(*sum, integers._mm256_madd_epi16(pair, other));
+            for start in (0..OTHERS).step_by(COLUMNS * WIDTH) {
+                for (at, products) in products.chunks_exact_mut(FEW).enumerate() {
+                    let mut sums = [[floats._mm256_set1_epi32(0); COLUMNS]; FEW];
+                    for (queries, others) in queries.iter().zip(others) {
+                        let others = others[start..].as_chunks::<WIDTH>().0;
+                        let others: [__m256i; COLUMNS] = [cast(others[0]), cast(others[1])];
+                        for (sums, &pair) in sums.iter_mut().zip(&queries[FEW * at..]) {
+                            let pair = floats._mm256_set1_epi32(cast(pair));
+                            for (sum, other) in sums.iter_mut().zip(others) {
+                                let product = integers._mm256_madd_epi16(pair, other);
+                                *sum = integers._mm256_add_epi32(*sum, product);
+                            }
                         }
                     }
+                    for (products, sums) in products.iter_mut().zip(sums) {
+                        let sums: [[i32; WIDTH]; COLUMNS] = sums.map(cast);
+                        products[start..][..COLUMNS * WIDTH].copy_from_slice(sums.as_flattened());
+                    }
                 }
-                products.copy_from_slice(&sums.map(cast));
             }
             products
         }

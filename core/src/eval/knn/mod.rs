@@ -23,8 +23,8 @@
 //!
 //! # The order of the work
 //!
-//! 1. `candidates_of_queries` rounds the queries in groups (`QueryGroup`), then reads the bank block by block (`BankBlock`) and
-//!    compares every group with each block.
+//! 1. `candidates_of_queries` rounds the queries in groups (`QueryGroup`), then reads the bank by blocks (`BankBlock`), some at a
+//!    time, and compares every group with each block.
 //! 2. In each block a group first finds `e`, then offers the rows to the queries, tile by tile. `Candidates` takes the rows
 //!    whose products reach the threshold `t - 2 e`, which rises as nearer rows come. If many rows are equally near, their
 //!    products in `f64` decide after the block, so that memory is bounded.
@@ -32,6 +32,8 @@
 //!    (`ExactProducts`), and the first `k` vote.
 
 mod candidates;
+
+use std::ops::Range;
 
 use simile_kernels::cpu::near::{self, LARGEST, Products, Tile, Tiles};
 use simile_kernels::cpu::parallel;
@@ -48,9 +50,11 @@ use crate::numeric::rows::{Buffer, Rows};
 const LARGEST_EXPONENT: f64 = 690.0;
 /// Queries of a group, which one thread compares with a block: some whole tiles.
 const GROUP_QUERIES: usize = 20 * near::QUERIES;
-/// Most rows of a block of the bank, and most values of one: a block has fewer rows if they have many columns.
-const BLOCK_ROWS: usize = 2048;
-const BLOCK_VALUES: usize = 1 << 23;
+/// Most rows of a block of the bank.
+const BLOCK_ROWS: usize = 512;
+/// Most blocks that are read at the same time, and most values of them: fewer or smaller blocks if rows have many columns.
+const BLOCKS: usize = 16;
+const BLOCKS_VALUES: usize = 1 << 23;
 /// Values of those tiles of a block that all queries of a group are compared with while they stay in the processor's cache.
 const CACHED_VALUES: usize = 1 << 18;
 /// The error of a product in `f64`, beside that of rounding to 16 bits.
@@ -138,15 +142,17 @@ impl KnnConfig {
         let starts = (0..queries.rows()).step_by(GROUP_QUERIES);
         let groups = parallel::map(starts, |first| QueryGroup::new(queries, first, self.k + 1));
         let mut groups = groups.into_iter().collect::<Result<Vec<QueryGroup>>>()?;
-        let columns = bank.columns();
-        let rows_of_block = (BLOCK_VALUES / columns.max(1)).clamp(1, BLOCK_ROWS);
-        let mut values = Vec::new();
-        for first in (0..bank.rows()).step_by(rows_of_block) {
-            let rows = rows_of_block.min(bank.rows() - first);
-            values.resize(rows * columns, 0.0);
-            bank.read(first, Buffer::Double(&mut values))?;
-            let block = BankBlock::new(&values, columns, first, rows)?;
-            let search = |group: &mut QueryGroup| group.search(&block, bank, queries);
+        let columns = bank.columns().max(1);
+        let rows_of_block = (BLOCKS_VALUES / columns).clamp(1, BLOCK_ROWS);
+        let at_once = (BLOCKS_VALUES / (rows_of_block * columns)).clamp(1, BLOCKS);
+        let block = |first: usize| first..(first + rows_of_block).min(bank.rows());
+        let blocks: Vec<Range<usize>> = (0..bank.rows()).step_by(rows_of_block).map(block).collect();
+        for blocks in blocks.chunks(at_once) {
+            let blocks = parallel::map(blocks.iter().cloned(), |rows| BankBlock::read(bank, rows));
+            let blocks = blocks.into_iter().collect::<Result<Vec<BankBlock>>>()?;
+            let search = |group: &mut QueryGroup| {
+                blocks.iter().try_for_each(|block| group.search(block, bank, queries))
+            };
             parallel::map(groups.iter_mut(), search).into_iter().collect::<Result<()>>()?;
         }
         Ok(groups)
@@ -232,10 +238,14 @@ struct BankBlock {
 }
 
 impl BankBlock {
-    fn new(values: &[f64], columns: usize, first: usize, rows: usize) -> Result<Self> {
-        let largest_length = largest_length("bank", values, columns, first)?;
+    fn read(bank: &dyn Rows, rows: Range<usize>) -> Result<Self> {
+        let columns = bank.columns();
+        let mut values = vec![0.0; rows.len() * columns];
+        bank.read(rows.start, Buffer::Double(&mut values))?;
+        let largest_length = largest_length("bank", &values, columns, rows.start)?;
         let scale = reciprocal(largest_length);
-        Ok(Self { tiles: Tiles::new(values, columns, |_| scale), first, rows, largest_length })
+        let tiles = Tiles::new(&values, columns, |_| scale);
+        Ok(Self { tiles, first: rows.start, rows: rows.len(), largest_length })
     }
 }
 
@@ -315,12 +325,14 @@ fn offer_tile(
     // A product is its integer times this unit. The last tile of a block ends with rows of zeros, which are not in the bank.
     let (unit, rows) = (block.largest_length / LARGEST.powi(2), near::OTHERS.min(block.rows - start));
     for (products, candidates) in products.iter().zip(candidates) {
-        // Few tiles hold a candidate, so the integers are compared first, with one that is at most the threshold: 1 is subtracted
+        // Few rows are candidates, so the integers are compared first, with one that is at most the threshold: 1 is subtracted
         // because `as` rounds negative numbers up. For the threshold -∞ it is the least integer, which every product reaches.
         let least = (candidates.threshold / unit - 1.0) as i32;
         if products.iter().fold(false, |any, &product| any | (product >= least)) {
             for (row, &product) in (block.first + start..).zip(&products[..rows]) {
-                candidates.offer(Neighbour { product: f64::from(product) * unit, row }, error);
+                if product >= least {
+                    candidates.offer(Neighbour { product: f64::from(product) * unit, row }, error);
+                }
             }
         }
     }
