@@ -84,8 +84,8 @@ impl Pixels {
         views_of_pixels(images, self.images.shape(), views, normalisation, &self.device)
     }
 
-    /// The images as they are.
-    fn unchanged(&self, normalisation: &[[f32; 2]]) -> Tensor<4> {
+    /// The whole images as numbers.
+    fn numbers(&self, normalisation: &[[f32; 2]]) -> Tensor<4> {
         self.views(&unchanged(self.rows.len(), self.images.shape()), normalisation)
     }
 }
@@ -147,7 +147,7 @@ impl ImageBatch {
     /// The images as numbers, `[n, channels, height, width]`, 0 to 1.
     pub fn into_tensor(self) -> Tensor<4> {
         match self.0 {
-            BatchForm::Pixels(pixels) => pixels.unchanged(&[]),
+            BatchForm::Pixels(pixels) => pixels.numbers(&[]),
             BatchForm::Planes(planes) => planes.images(),
             BatchForm::Numbers(images) => images,
         }
@@ -160,7 +160,7 @@ impl ImageBatch {
     pub fn normalised(self, normalisation: &Normalisation) -> Result<Tensor<4>> {
         match self.0 {
             BatchForm::Pixels(pixels) => {
-                Ok(pixels.unchanged(&normalisation.coefficients(pixels.images.shape().channels)?))
+                Ok(pixels.numbers(&normalisation.coefficients(pixels.images.shape().channels)?))
             }
             other => normalisation.apply(Self(other).into_tensor()),
         }

@@ -34,6 +34,7 @@ impl<R: Rows> Rows for Unit<R> {
 
     fn read(&self, first: usize, mut out: Buffer<'_>) -> Result<()> {
         let columns = self.columns();
+        // Without a copy: neighbours read a row for each candidate of a query.
         if let Buffer::Double(out) = out {
             self.0.read(first, Buffer::Double(&mut *out))?;
             out.chunks_exact_mut(columns.max(1)).for_each(normalise);

@@ -74,6 +74,7 @@ impl ViewMaker {
         self.view(images, (samples, &[0..samples]), stretches, rng)
     }
 
+    /// One random view of the samples of a batch, as in [`pair_of`](Self::pair_of).
     fn view(
         &self,
         images: ImageBatch,
